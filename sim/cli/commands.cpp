@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/cli/commands.hpp"
+
+#include <string>
+#include <utility>
+
+#include <spdlog/spdlog.h>
+
+#include "sim/cli/exit_code.hpp"
+#include "sim/cli/output_file.hpp"
+#include "sim/cli/progress_bar.hpp"
+#include "sim/cli/simulate.hpp"
+#include "sim/cli/verify_folding.hpp"
+#include "sim/config/experiment.hpp"
+#include "sim/lowering/lower.hpp"
+#include "sim/report/check_report.hpp"
+#include "sim/report/format.hpp"
+#include "sim/report/writers.hpp"
+
+namespace trainsim::cli {
+
+namespace {
+
+std::string formatted(const report::Summary& summary, Format format) {
+  switch (format) {
+    case Format::kJson:
+      return report::to_json(summary);
+    case Format::kCsv:
+      return report::to_csv(summary);
+    case Format::kText:
+      break;
+  }
+  return report::to_text(summary);
+}
+
+int judge(const Options& options, const report::Summary& summary) {
+  int code = kDone;
+  for (const std::string& assertion : options.assertions) {
+    const report::AssertionResult result = report::check_assertion(summary, assertion);
+    if (result.holds) continue;
+    spdlog::error("assertion does not hold: {}", result.text);
+    code = kAssertionFailed;
+  }
+  if (options.require_fit && !summary.fits) {
+    spdlog::error("the plan does not fit: {} too much on the fullest rank", report::gib(-summary.memory_headroom));
+    return kDoesNotFit;
+  }
+  return code;
+}
+
+int run(const Options& options) {
+  for (const std::string& assertion : options.assertions) report::check_assertion_syntax(assertion);
+  const config::Experiment experiment = config::load(options.subject, options.overrides);
+  OutputFile output(options.output);
+  for (const std::string& warning : experiment.warnings) spdlog::warn("{}", warning);
+  spdlog::debug("{}: {} GPUs, {} micro-batches", experiment.name, experiment.plan.gpus,
+                experiment.plan.micro_batches());
+  ProgressBar bar(!options.quiet);
+  report::Summary summary =
+      simulate(experiment, options.fold, [&bar](double share) { bar.update(share); });
+  bar.clear();
+  if (options.verify_folding) summary.notes.push_back(verify_folding(experiment, summary));
+  const std::string text = formatted(summary, options.format);
+  const int code = judge(options, summary);
+  output.write(text);
+  return code;
+}
+
+report::CheckReport check_report(const config::Experiment& experiment) {
+  const plan::ParallelPlan& plan = experiment.plan;
+  const auto stage_count = plan.pipeline_parallel;
+  report::CheckReport report{experiment.name, {}, experiment.defaults, experiment.warnings};
+  std::string layers;
+  for (const std::int64_t held : plan::stage_layers(plan, experiment.model)) {
+    layers += (layers.empty() ? "" : ", ") + std::to_string(held);
+  }
+  report.derived = {
+      {"parameters", report::count(model::total_parameters(experiment.model))},
+      {"parameters per rank, first stage",
+       report::count(static_cast<double>(lowering::stage_parameters(experiment.model, plan, 0)))},
+      {"parameters per rank, last stage",
+       report::count(static_cast<double>(lowering::stage_parameters(experiment.model, plan, stage_count - 1)))},
+      {"data_parallel", std::to_string(plan.data_parallel)},
+      {"global_batch_size", std::to_string(plan.global_batch_size)},
+      {"micro-batches per step", std::to_string(plan.micro_batches())},
+      {"tokens per step",
+       report::count(static_cast<double>(plan.global_batch_size * experiment.model.sequence_length))},
+      {"layers per virtual stage", layers},
+      {"padded vocabulary", std::to_string(model::padded_vocabulary(experiment.model.vocab_size, plan.vocab_padding,
+                                                                    plan.tensor_parallel))},
+      {"nodes", std::to_string((plan.gpus + experiment.cluster.gpus_per_node - 1) / experiment.cluster.gpus_per_node)},
+      {"GPU memory", report::gib(experiment.cluster.gpu.memory) + ", " + report::gib(plan.memory_reserve) +
+                         " of it reserved"}};
+  return report;
+}
+
+int check(const Options& options) {
+  const config::Experiment experiment = config::load(options.subject, options.overrides);
+  OutputFile output(options.output);
+  const report::CheckReport report = check_report(experiment);
+  output.write(options.format == Format::kJson ? report::to_json(report) : report::to_text(report));
+  return kDone;
+}
+
+int list(const Options& options) {
+  report::PresetList presets;
+  for (config::Preset& preset : config::list_presets(options.subject)) {
+    presets.emplace_back(std::move(preset.name), std::move(preset.note));
+  }
+  OutputFile output(options.output);
+  output.write(options.format == Format::kJson ? report::presets_to_json(presets)
+                                               : report::presets_to_text(presets));
+  return kDone;
+}
+
+}  // namespace
+
+int execute(const Options& options) {
+  switch (options.command) {
+    case Command::kCheck:
+      return check(options);
+    case Command::kList:
+      return list(options);
+    case Command::kRun:
+      break;
+  }
+  return run(options);
+}
+
+}  // namespace trainsim::cli

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/cli/options.hpp"
+
+#include <algorithm>
+#include <array>
+#include <iostream>
+#include <map>
+
+#include <CLI/CLI.hpp>
+
+#include "sim/base/diagnostics.hpp"
+#include "sim/base/spelling.hpp"
+
+namespace trainsim::cli {
+
+namespace {
+
+const std::vector<std::string> kCommands = {"run", "check", "list"};
+const std::vector<std::string> kPresetKinds = {"models", "gpus", "clusters", "configs"};
+
+const std::map<std::string, Format> kFormats = {
+    {"text", Format::kText}, {"json", Format::kJson}, {"csv", Format::kCsv}};
+
+constexpr const char* kFooter =
+    "\nExit codes: 0 done; 2 bad input or command line; 3 does not fit (--require-fit); 4 an --assert does not hold;\n"
+    "1 anything else. `trainsim CONFIG` is short for `trainsim run CONFIG`.\n";
+
+void add_common(CLI::App& command, Options& options, std::string& format) {
+  command.add_option("--format", format, "text, json or csv")->type_name("FORMAT")->default_str("text");
+  command.add_option("-o,--output", options.output, "write the result to FILE instead of standard output")
+      ->type_name("FILE");
+  command.add_flag("-q,--quiet", options.quiet, "no progress, only errors on standard error");
+  command.add_flag("-v,--verbose", options.verbose, "say what is being done on standard error");
+}
+
+void add_config(CLI::App& command, Options& options) {
+  command.add_option("CONFIG", options.subject, "a configuration file, or the name of one in configs/")->required();
+  command
+      .add_option("--set", options.overrides,
+                  "override a value, as in plan.micro_batch_size=2; repeatable; same checks as the file")
+      ->type_name("KEY=VALUE")
+      ->expected(1)
+      ->take_all();
+}
+
+void add_run(CLI::App& command, Options& options, std::string& fold) {
+  add_config(command, options);
+  command
+      .add_option("--assert", options.assertions, "exit with 4 unless it holds, as in 'bubble_ratio<=0.10'; repeatable")
+      ->type_name("NAME OP NUMBER")
+      ->expected(1)
+      ->take_all();
+  command.add_flag("--require-fit", options.require_fit, "exit with 3 when the plan does not fit in memory");
+  command.add_option("--fold", fold, "auto: simulate one of each group of identical ranks; off: simulate all")
+      ->type_name("MODE")
+      ->default_str("auto");
+  command.add_flag("--verify-folding", options.verify_folding, "run folded and unfolded, and compare");
+}
+
+/// Text of a bad choice, with what it could have been.
+[[noreturn]] void fail_choice(const std::string& what, const std::string& value,
+                              const std::vector<std::string>& legal) {
+  const std::string near = closest_match(value, legal);
+  throw InputError("trainsim: error: " + what + " '" + value + "' is not known; use " + join_alternatives(legal) +
+                   (near.empty() ? "" : " (did you mean '" + near + "'?)"));
+}
+
+std::vector<std::string> with_command(int argc, char** argv) {
+  std::vector<std::string> arguments(argv + 1, argv + argc);
+  const std::vector<std::string> global = {"-h", "--help", "--version"};
+  const auto is = [&](const std::vector<std::string>& words) {
+    return std::find(words.begin(), words.end(), arguments.front()) != words.end();
+  };
+  if (!arguments.empty() && !is(kCommands) && !is(global)) arguments.insert(arguments.begin(), "run");
+  // CLI11 wants them last first.
+  std::reverse(arguments.begin(), arguments.end());
+  return arguments;
+}
+
+void finish(Options& options, const CLI::App& app, const std::string& format, const std::string& fold) {
+  const auto found = kFormats.find(format);
+  if (found == kFormats.end()) fail_choice("--format", format, {"text", "json", "csv"});
+  options.format = found->second;
+  if (fold != "auto" && fold != "off") fail_choice("--fold", fold, {"auto", "off"});
+  options.fold = fold == "auto";
+  if (app.got_subcommand("check")) options.command = Command::kCheck;
+  if (app.got_subcommand("list")) options.command = Command::kList;
+  if (options.command == Command::kList &&
+      std::find(kPresetKinds.begin(), kPresetKinds.end(), options.subject) == kPresetKinds.end()) {
+    fail_choice("list", options.subject, kPresetKinds);
+  }
+  if (options.command != Command::kRun && options.format == Format::kCsv) {
+    throw InputError("trainsim: error: --format csv is for results of a run; use text or json here");
+  }
+}
+
+}  // namespace
+
+std::optional<Options> parse_options(int argc, char** argv) {
+  Options options;
+  std::string format = "text";
+  std::string fold = "auto";
+  CLI::App app{"trainsim predicts one training step of a large model on a GPU cluster: step time, bubble ratio, "
+               "scaling efficiency, MFU and peak memory, with the reasons.",
+               "trainsim"};
+  app.footer(kFooter);
+  app.set_version_flag("--version", "trainsim " TRAINSIM_VERSION);
+  app.require_subcommand(1);
+  CLI::App* run = app.add_subcommand("run", "simulate a configuration and print a summary (the default)");
+  CLI::App* check = app.add_subcommand("check", "validate only: all problems at once, derived values, no simulation");
+  CLI::App* list = app.add_subcommand("list", "list the presets that ship: models, gpus, clusters or configs");
+  add_run(*run, options, fold);
+  add_config(*check, options);
+  list->add_option("KIND", options.subject, "models, gpus, clusters or configs")->required();
+  for (CLI::App* command : {run, check, list}) add_common(*command, options, format);
+  try {
+    app.parse(with_command(argc, argv));
+  } catch (const CLI::CallForHelp&) {
+    std::cout << app.help();
+    return std::nullopt;
+  } catch (const CLI::CallForVersion&) {
+    std::cout << "trainsim " TRAINSIM_VERSION "\n";
+    return std::nullopt;
+  } catch (const CLI::ParseError& error) {
+    if (argc < 2) {
+      throw InputError("trainsim: error: no configuration given; try `trainsim configs/gpt175b.yaml`, `trainsim "
+                       "list configs` or `trainsim --help`");
+    }
+    throw InputError(std::string("trainsim: error: ") + error.what() + "; see `trainsim --help`");
+  }
+  finish(options, app, format, fold);
+  return options;
+}
+
+}  // namespace trainsim::cli

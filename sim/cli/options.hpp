@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace trainsim::cli {
+
+/// Commands of the program.
+enum class Command { kRun, kCheck, kList };
+/// Output formats.
+enum class Format { kText, kJson, kCsv };
+
+/// The command line, taken apart.
+struct Options {
+  Command command = Command::kRun;
+  /// Configuration for run and check; kind of presets for list.
+  std::string subject;
+  std::vector<std::string> overrides;
+  std::vector<std::string> assertions;
+  Format format = Format::kText;
+  /// Where the result goes; empty = standard output.
+  std::string output;
+  bool require_fit = false;
+  bool fold = true;
+  bool verify_folding = false;
+  bool quiet = false;
+  bool verbose = false;
+};
+
+/// Parses the command line. Returns nothing when there is nothing left to do (--help, --version): the text has been
+/// printed. Throws InputError when it can't be understood.
+std::optional<Options> parse_options(int argc, char** argv);
+
+}  // namespace trainsim::cli

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <string>
+
+namespace trainsim::cli {
+
+/// Where a result goes. A file appears under its name only when it is complete; the folder is tried before the work
+/// begins, so that a bad path fails at once.
+class OutputFile {
+ public:
+  /// `path` empty = standard output. Throws InputError when the file can't be created.
+  explicit OutputFile(std::string path);
+  ~OutputFile();
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
+
+  /// Writes everything. Throws std::runtime_error when it can't (full disk, closed pipe).
+  void write(const std::string& text);
+
+ private:
+  std::string path_;
+  std::string temporary_;
+};
+
+}  // namespace trainsim::cli

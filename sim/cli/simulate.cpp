@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/cli/simulate.hpp"
+
+#include <array>
+#include <chrono>
+#include <memory>
+#include <stdexcept>
+#include <utility>
+
+#include "sim/folding/fold.hpp"
+#include "sim/lowering/lower.hpp"
+#include "sim/schedule/schedule.hpp"
+
+namespace trainsim::cli {
+
+namespace {
+
+constexpr std::array<const char*, 3> kNetworkNames = {"flow", "ideal", "free"};
+
+}  // namespace
+
+program::Job build_job(const config::Experiment& experiment, bool fold) {
+  const schedule::Schedule schedule = schedule::build(experiment.plan);
+  if (const Problems problems = schedule::check(schedule); !problems.empty()) {
+    throw std::logic_error("a built-in schedule is wrong: " + problems.front().message);
+  }
+  std::vector<program::Program> programs =
+      lowering::lower(experiment.model, experiment.plan, experiment.cluster.gpu, schedule);
+  const bool tied = experiment.model.tie_word_embeddings;
+  return folding::build_job(experiment.plan, experiment.cluster, tied, std::move(programs),
+                            {fold, experiment.network == config::NetworkMode::kFree});
+}
+
+program::Timeline run_job(const config::Experiment& experiment, const program::Job& job,
+                          const engine::Progress& progress) {
+  const engine::ExecutorOptions options{progress};
+  const std::unique_ptr<engine::Executor> executor = experiment.network == config::NetworkMode::kIdeal
+                                                         ? engine::make_ideal_executor(options)
+                                                         : engine::make_simgrid_executor(options);
+  return executor->run(job);
+}
+
+report::Summary simulate(const config::Experiment& experiment, bool fold, const engine::Progress& progress) {
+  const auto begin = std::chrono::steady_clock::now();
+  const program::Job job = build_job(experiment, fold);
+  const program::Timeline timeline = run_job(experiment, job, progress);
+  report::Run run{experiment.name,
+                  experiment.description,
+                  experiment.model,
+                  experiment.cluster,
+                  experiment.plan,
+                  job,
+                  timeline,
+                  kNetworkNames[static_cast<std::size_t>(experiment.network)],
+                  lowering::peak_flops(experiment.cluster.gpu, experiment.plan),
+                  lowering::single_gpu_time(experiment.model, experiment.plan, experiment.cluster.gpu),
+                  schedule::bubble_ratio_theory(experiment.plan),
+                  experiment.warnings,
+                  0};
+  run.wall_time = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return report::summarize(run);
+}
+
+}  // namespace trainsim::cli

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "sim/config/experiment.hpp"
+#include "sim/engine/executor.hpp"
+#include "sim/program/job.hpp"
+#include "sim/program/timeline.hpp"
+#include "sim/report/summary.hpp"
+
+namespace trainsim::cli {
+
+/// Lowers an experiment to a job: schedule, programs, communicators, routes, folding.
+program::Job build_job(const config::Experiment& experiment, bool fold);
+
+/// Runs a job with the executor that the experiment asks for (SimGrid for network: flow).
+program::Timeline run_job(const config::Experiment& experiment, const program::Job& job,
+                          const engine::Progress& progress);
+
+/// The whole road from an experiment to its summary.
+report::Summary simulate(const config::Experiment& experiment, bool fold, const engine::Progress& progress);
+
+}  // namespace trainsim::cli

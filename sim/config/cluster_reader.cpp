@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+#include <set>
+
+#include "sim/config/resolve.hpp"
+#include "sim/config/spec_readers.hpp"
+
+namespace trainsim::config {
+
+namespace {
+
+using hardware::ClusterSpec;
+using hardware::FabricKind;
+using hardware::GpuSpec;
+using hardware::IntraNodeKind;
+using hardware::LinkSpec;
+
+const Words<IntraNodeKind> kIntraNodeKinds = {{"nvswitch", IntraNodeKind::kSwitch},
+                                              {"pcie", IntraNodeKind::kPcie}};
+const Words<FabricKind> kFabricKinds = {{"fat-tree", FabricKind::kFatTree},
+                                        {"rail-optimized", FabricKind::kRailOptimized}};
+
+constexpr CountRange kPerNode = {1, 1024};
+constexpr CountRange kMaxGpus = {1, 1'000'000};
+/// Sizes are counted in 64 bits; no GPU comes near a petabyte.
+constexpr NumberRange kMemory = {0.0, 1e15, false};
+constexpr NumberRange kTime = {0.0, 1e6, true};
+
+/// A quantity or fraction of a GPU and the field that it goes to.
+template <class T>
+struct GpuField {
+  const char* key;
+  double GpuSpec::*member;
+  T kind;
+};
+
+constexpr GpuField<Dimension> kPeaks[] = {{"peak_fp32", &GpuSpec::peak_fp32, Dimension::kCompute},
+                                          {"peak_fp16", &GpuSpec::peak_fp16, Dimension::kCompute},
+                                          {"peak_bf16", &GpuSpec::peak_bf16, Dimension::kCompute},
+                                          {"peak_fp8", &GpuSpec::peak_fp8, Dimension::kCompute}};
+constexpr GpuField<NumberRange> kFractions[] = {
+    {"memory_efficiency", &GpuSpec::memory_efficiency, kEfficiency},
+    {"matmul_efficiency", &GpuSpec::matmul_efficiency, kEfficiency},
+    {"matmul_half_k", &GpuSpec::matmul_half_k, {0.0, 1e6, true}},
+    {"attention_efficiency_forward", &GpuSpec::attention_efficiency_forward, kEfficiency},
+    {"attention_efficiency_backward", &GpuSpec::attention_efficiency_backward, kEfficiency}};
+constexpr GpuField<NumberRange> kTimes[] = {
+    {"kernel_overhead", &GpuSpec::kernel_overhead, kTime},
+    {"launch_interval_eager", &GpuSpec::launch_interval_eager, kTime},
+    {"launch_interval_compiled", &GpuSpec::launch_interval_compiled, kTime},
+    {"launch_interval_graph", &GpuSpec::launch_interval_graph, kTime}};
+
+/// Peaks of precisions that the GPU lacks are left out, but there must be one.
+void read_peaks(Section& section, GpuSpec& gpu) {
+  bool any = false;
+  for (const auto& peak : kPeaks) {
+    gpu.*peak.member = section.optional(peak.key, as_quantity(peak.kind)).value_or(0.0);
+    any = any || section.raw(peak.key) != nullptr;
+  }
+  if (!any) section.fail("peak_bf16", "missing, as are the peaks of all other precisions; give at least one");
+}
+
+LinkSpec read_link(Section& section) {
+  LinkSpec link;
+  link.bandwidth = section.required("bandwidth", as_quantity(Dimension::kRate));
+  link.efficiency = section.required("efficiency", as_number(kEfficiency));
+  link.latency = section.required("latency", as_quantity(Dimension::kTime, kTime));
+  return link;
+}
+
+/// Keys that parts read from a file of their own may have.
+void read_identity(Section& section) {
+  section.optional("name", as_text());
+  read_source_note(section);
+}
+
+void read_intra_node(Section& cluster, ClusterSpec& spec) {
+  std::optional<Section> section = cluster.mapping("intra_node", true, expected_value(Component::kIntraNode));
+  if (!section) return;
+  read_identity(*section);
+  spec.intra_node_kind = section->required("kind", as_choice(kIntraNodeKinds));
+  spec.intra_node = read_link(*section);
+  section->finish();
+}
+
+/// A link that only clusters with a network need; nothing is known of it without one.
+LinkSpec read_network_link(std::optional<Section> section) {
+  if (!section) return {};
+  read_identity(*section);
+  const LinkSpec link = read_link(*section);
+  section->finish();
+  return link;
+}
+
+void read_fabric(Section& cluster, ClusterSpec& spec, bool required) {
+  std::optional<Section> section = cluster.mapping("fabric", required, expected_value(Component::kFabric));
+  if (!section) return;
+  read_identity(*section);
+  spec.fabric = section->required("kind", as_choice(kFabricKinds));
+  spec.nodes_per_leaf = section->required("nodes_per_leaf", as_count());
+  spec.oversubscription = section->defaulted("oversubscription", as_number({1.0, 1000.0, true}), "1");
+  spec.switch_latency = section->required("switch_latency", as_quantity(Dimension::kTime, kTime));
+  section->finish();
+}
+
+void read_slow_gpus(Section& cluster, ClusterSpec& spec) {
+  std::set<std::int64_t> seen;
+  for (Section& section : cluster.mappings("slow_gpus")) {
+    hardware::SlowGpu slow;
+    slow.gpu = section.required("gpu", as_count({0, kMaxGpus.most}));
+    slow.slowdown = section.required("slowdown", as_number({1.0, 1e6, true}));
+    if (section.raw("gpu") != nullptr && !seen.insert(slow.gpu).second) {
+      section.fail("gpu", "GPU " + std::to_string(slow.gpu) + " is listed twice; remove one of the two");
+    }
+    section.finish();
+    spec.slow_gpus.push_back(slow);
+  }
+}
+
+}  // namespace
+
+void read_source_note(Section& section) {
+  const Value* source = section.raw("source");
+  if (source == nullptr) return;
+  if (source->kind != Kind::kMap) {
+    section.optional("source", as_text());
+    return;
+  }
+  std::optional<Section> notes = section.mapping("source", false);
+  const Reader<std::string> text = as_text();
+  for (const Entry& note : source->entries) {
+    const Parsed<std::string> parsed = text.parse(note.value);
+    if (!parsed.value) notes->fail(note, parsed.error);
+  }
+}
+
+GpuSpec read_gpu(Section& section) {
+  GpuSpec gpu;
+  gpu.name = section.optional("name", as_text()).value_or("inline");
+  read_source_note(section);
+  gpu.memory = std::llround(section.required("memory", as_quantity(Dimension::kSize, kMemory)));
+  gpu.memory_bandwidth = section.required("memory_bandwidth", as_quantity(Dimension::kRate));
+  read_peaks(section, gpu);
+  for (const auto& field : kFractions) gpu.*field.member = section.required(field.key, as_number(field.kind));
+  gpu.tile_m = section.required("tile_m", as_count({1, 65536}));
+  gpu.tile_n = section.required("tile_n", as_count({1, 65536}));
+  gpu.multiprocessors = section.required("multiprocessors", as_count({1, 65536}));
+  for (const auto& field : kTimes) {
+    gpu.*field.member = section.required(field.key, as_quantity(Dimension::kTime, field.kind));
+  }
+  section.finish();
+  return gpu;
+}
+
+ClusterSpec read_cluster(Section& section) {
+  ClusterSpec spec;
+  spec.name = section.optional("name", as_text()).value_or("inline");
+  read_source_note(section);
+  if (std::optional<Section> gpu = section.mapping("gpu", true, expected_value(Component::kGpu)))
+    spec.gpu = read_gpu(*gpu);
+  spec.gpus_per_node = section.required("gpus_per_node", as_count(kPerNode));
+  spec.nics_per_node = section.defaulted("nics_per_node", as_count({0, kPerNode.most}), "0");
+  const bool networked = spec.nics_per_node > 0;
+  read_intra_node(section, spec);
+  spec.pcie = read_network_link(section.mapping("pcie", networked));
+  spec.nic = read_network_link(section.mapping("nic", networked, expected_value(Component::kNic)));
+  read_fabric(section, spec, networked);
+  spec.collective_latency = section.required("collective_latency", as_quantity(Dimension::kTime, kTime));
+  spec.point_to_point_latency =
+      section.required("point_to_point_latency", as_quantity(Dimension::kTime, kTime));
+  spec.max_gpus = section.optional("max_gpus", as_count(kMaxGpus)).value_or(0);
+  read_slow_gpus(section, spec);
+  // Rewritten before it gets here, yet a legal key that a misspelt one may stand for.
+  section.raw("nic_bandwidth");
+  section.finish();
+  return spec;
+}
+
+}  // namespace trainsim::config

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/config/experiment.hpp"
+
+#include <memory>
+#include <optional>
+
+#include "sim/base/diagnostics.hpp"
+#include "sim/config/field_index.hpp"
+#include "sim/config/overrides.hpp"
+#include "sim/config/parser.hpp"
+#include "sim/config/presets.hpp"
+#include "sim/config/resolve.hpp"
+#include "sim/config/section.hpp"
+#include "sim/config/spec_readers.hpp"
+#include "sim/config/utf8.hpp"
+
+namespace trainsim::config {
+
+namespace {
+
+const Words<NetworkMode> kNetworkModes = {
+    {"flow", NetworkMode::kFlow}, {"ideal", NetworkMode::kIdeal}, {"free", NetworkMode::kFree}};
+const Words<plan::Launch> kLaunches = {{"eager", plan::Launch::kEager},
+                                       {"compiled", plan::Launch::kCompiled},
+                                       {"cuda-graph", plan::Launch::kCudaGraph}};
+const Words<plan::Fusion> kFusions = {{"none", plan::Fusion::kNone},
+                                      {"standard", plan::Fusion::kStandard},
+                                      {"compiled", plan::Fusion::kCompiled}};
+
+constexpr CountRange kGpus = {1, 1'000'000};
+
+/// A part of the configuration that a name may stand for.
+struct Named {
+  const char* key;
+  Component component;
+};
+
+constexpr Named kModel = {"model", Component::kModel};
+constexpr Named kCluster = {"cluster", Component::kCluster};
+
+/// The file that the command line names: a path, or a preset configuration.
+std::filesystem::path find_config(const std::string& config) {
+  const std::filesystem::path folder = presets_root() / "configs";
+  std::error_code error;
+  if (is_path(config) || std::filesystem::exists(config, error)) return config;
+  std::filesystem::path file = preset_file(folder, config);
+  if (!file.empty()) return file;
+  throw InputError(clip(config) + ": error: no such file, and no preset configuration is called so; " +
+                   preset_hint(folder, config));
+}
+
+/// The configuration as a tree, overrides included. Throws when there is no tree to go on with.
+Value read_tree(const std::filesystem::path& file, const std::vector<std::string>& overrides,
+                Report& report) {
+  const std::shared_ptr<const Source> source = read_source(file, 0, report);
+  std::optional<Value> root = source ? parse_mapping(source, report) : std::nullopt;
+  if (!root) report.throw_if_any();
+  Entry* cluster = root->find("cluster");
+  if (cluster != nullptr && cluster->value.kind == Kind::kMap) {
+    expand_nic_bandwidth(cluster->value, "cluster", report);
+  }
+  apply_overrides(*root, overrides, report);
+  return std::move(*root);
+}
+
+/// Replaces the names of model and cluster by what they stand for, where that can be found out.
+void resolve_names(Value& root, Reading& reading) {
+  Resolver resolver(reading.report);
+  for (const Named& named : {kModel, kCluster}) {
+    Entry* entry = root.find(named.key);
+    if (entry == nullptr) continue;
+    std::optional<Value> resolved = resolver.resolve(entry->value, named.component, named.key);
+    if (resolved) {
+      entry->value = std::move(*resolved);
+    } else {
+      reading.unread.emplace_back(named.key);
+    }
+  }
+}
+
+/// Lets `section.key` stand for the model's own value of that key, if it is legal.
+template <class T>
+void carry_to_model(Value& root, const char* section, const char* key, const Reader<T>& reader,
+                    Reading& reading) {
+  const Entry* from = root.find(section);
+  const Entry* given = from == nullptr ? nullptr : from->value.find(key);
+  Entry* model = root.find("model");
+  if (given == nullptr || model == nullptr || model->value.kind != Kind::kMap) return;
+  if (reader.parse(given->value).value) {
+    model->value.set(key, given->at, given->value);
+  } else {
+    reading.unread.push_back(join_path("model", key));
+  }
+}
+
+/// Gives optional sections that are missing an empty mapping, so that their defaults are read like others.
+void add_optional_sections(Value& root) {
+  for (const char* key : {"software", "memory", "simulation"}) {
+    if (root.find(key) == nullptr) root.set(key, root.at, make_map(root.at));
+  }
+}
+
+/// The section of a named part, or nothing when the part is missing or was not found.
+std::optional<Section> named_section(Section& top, const Named& named) {
+  if (!top.require(named.key, expected_value(named.component)) || !top.all_read({named.key}))
+    return std::nullopt;
+  return top.mapping(named.key, true);
+}
+
+void read_software(Section& top, plan::ParallelPlan& plan) {
+  std::optional<Section> section = top.mapping("software", false);
+  if (!section) return;
+  plan.launch = section->defaulted("launch", as_choice(kLaunches), "eager");
+  plan.fusion = section->defaulted("fusion", as_choice(kFusions), "standard");
+  // The model's reader has taken the value already; here it only is a key to know and to check.
+  section->optional("attention", as_choice(attention_words()));
+  section->finish();
+}
+
+void read_memory(Section& top, plan::ParallelPlan& plan) {
+  std::optional<Section> section = top.mapping("memory", false);
+  if (!section) return;
+  const auto size = as_quantity(Dimension::kSize, {0.0, 1e15, true});
+  plan.memory_reserve = static_cast<Bytes>(section->defaulted("reserve", size, "1.5 GiB"));
+  section->finish();
+}
+
+NetworkMode read_simulation(Section& top) {
+  std::optional<Section> section = top.mapping("simulation", false);
+  if (!section) return NetworkMode::kFlow;
+  const NetworkMode mode = section->defaulted("network", as_choice(kNetworkModes), "flow");
+  section->finish();
+  return mode;
+}
+
+Experiment read_experiment(const Value& root, Reading& reading) {
+  Experiment experiment;
+  Section top(root, root.at, "", reading);
+  experiment.description = top.optional("description", as_text()).value_or("");
+  if (auto section = named_section(top, kModel)) experiment.model = read_model(*section);
+  if (auto section = named_section(top, kCluster)) experiment.cluster = read_cluster(*section);
+  experiment.plan.gpus = top.required("gpus", as_count(kGpus));
+  if (auto section = top.mapping("plan", true)) read_plan(*section, experiment.plan);
+  read_software(top, experiment.plan);
+  read_memory(top, experiment.plan);
+  experiment.network = read_simulation(top);
+  top.finish();
+  return experiment;
+}
+
+/// The field that the input has for what a check calls `field`.
+std::string field_as_given(const std::string& field, const FieldIndex& index) {
+  if (field == "model.sequence_length" && index.has("plan.sequence_length")) return "plan.sequence_length";
+  const bool derived = field == "plan.global_batch_size" && !index.has(field);
+  if (derived && index.has("plan.gradient_accumulation")) return "plan.gradient_accumulation";
+  return field;
+}
+
+void add_problems(const Problems& problems, const FieldIndex& index, Report& report) {
+  for (const Problem& problem : problems) {
+    const std::string field = field_as_given(problem.field, index);
+    report.add(index.locate(field), field, problem.message);
+  }
+}
+
+/// A component that is asked for by name outside of any configuration.
+template <class Spec>
+Spec load_component(const std::string& name, const Named& named, Spec (*read)(Section&)) {
+  Reading reading;
+  const Position at = {std::make_shared<Source>(named.key, "", name, 0), 1, 1};
+  Resolver resolver(reading.report);
+  const std::optional<Value> resolved = resolver.resolve(make_scalar(name, at), named.component, "");
+  reading.report.throw_if_any();
+  Section section(*resolved, resolved->at, named.key, reading);
+  Spec spec = read(section);
+  reading.report.throw_if_any();
+  return spec;
+}
+
+}  // namespace
+
+Experiment load(const std::string& config, const std::vector<std::string>& overrides) {
+  Reading reading;
+  const std::filesystem::path file = find_config(config);
+  Value root = read_tree(file, overrides, reading.report);
+  resolve_names(root, reading);
+  carry_to_model(root, "plan", "sequence_length", as_count(kSequenceRange), reading);
+  carry_to_model(root, "software", "attention", as_choice(attention_words()), reading);
+  add_optional_sections(root);
+  Experiment experiment = read_experiment(root, reading);
+  const FieldIndex index(root);
+  const Problems problems =
+      plan::check(experiment.plan, experiment.model, experiment.cluster, reading.unread);
+  add_problems(problems, index, reading.report);
+  reading.report.throw_if_any();
+  for (const Problem& warning : plan::warnings(experiment.plan, experiment.model, experiment.cluster)) {
+    experiment.warnings.push_back(field_as_given(warning.field, index) + ": " + warning.message);
+  }
+  experiment.name = file.stem().string();
+  experiment.defaults = std::move(reading.defaults);
+  return experiment;
+}
+
+model::ModelSpec load_model(const std::string& name) {
+  return load_component(name, kModel, read_model);
+}
+
+hardware::ClusterSpec load_cluster(const std::string& name) {
+  return load_component(name, kCluster, read_cluster);
+}
+
+}  // namespace trainsim::config

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/hardware/spec.hpp"
+#include "sim/model/model_spec.hpp"
+#include "sim/plan/plan.hpp"
+
+namespace trainsim::config {
+
+/// How communication is timed.
+enum class NetworkMode {
+  /// Flows share links in SimGrid.
+  kFlow,
+  /// Every transfer as if it were alone on its path; no contention.
+  kIdeal,
+  /// Communication takes no time.
+  kFree,
+};
+
+/// A complete, checked and resolved input.
+struct Experiment {
+  /// The configuration's file name without folder and extension.
+  std::string name;
+  std::string description;
+  model::ModelSpec model;
+  hardware::ClusterSpec cluster;
+  plan::ParallelPlan plan;
+  NetworkMode network = NetworkMode::kFlow;
+  /// Complete sentences about what is legal but probably not meant.
+  std::vector<std::string> warnings;
+  /// Every value that the input left open, as "plan.micro_batch_size" -> "1", in schema order; derived values
+  /// too.
+  std::vector<std::pair<std::string, std::string>> defaults;
+};
+
+/// Reads a configuration, applies `--set` overrides ("key.path=value") and checks everything.
+/// `config` is a path or the name of a file in configs/. Throws InputError with every problem found, each as
+/// "file:line:col: error: …" with the source line and a caret.
+Experiment load(const std::string& config, const std::vector<std::string>& overrides);
+
+/// The folder that holds models/, topologies/ and configs/: $TRAINSIM_HOME, else where the program was built
+/// from.
+std::filesystem::path presets_root();
+
+/// A preset file for `trainsim list`.
+struct Preset {
+  std::string name;
+  /// First words of its `source` or `description`; may be empty.
+  std::string note;
+};
+
+/// Presets of a kind ("models", "gpus", "clusters", "configs"), sorted by name.
+std::vector<Preset> list_presets(const std::string& kind);
+
+/// Reads one model or cluster preset on its own, as `model: NAME` or `cluster: NAME` would. Throws
+/// InputError.
+model::ModelSpec load_model(const std::string& name);
+hardware::ClusterSpec load_cluster(const std::string& name);
+
+}  // namespace trainsim::config

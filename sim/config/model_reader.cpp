@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/config/spec_readers.hpp"
+
+namespace trainsim::config {
+
+namespace {
+
+using model::Activation;
+using model::Attention;
+using model::ModelSpec;
+using model::Normalization;
+using model::PositionEmbedding;
+
+const Words<Activation> kActivations = {{"gelu", Activation::kGelu},
+                                        {"relu", Activation::kRelu},
+                                        {"swiglu", Activation::kSwiglu},
+                                        {"geglu", Activation::kGeglu}};
+const Words<PositionEmbedding> kPositions = {{"learned", PositionEmbedding::kLearned},
+                                             {"rotary", PositionEmbedding::kRotary},
+                                             {"alibi", PositionEmbedding::kAlibi},
+                                             {"none", PositionEmbedding::kNone}};
+const Words<Normalization> kNormalizations = {{"layernorm", Normalization::kLayerNorm},
+                                              {"rmsnorm", Normalization::kRmsNorm}};
+
+constexpr CountRange kLayers = {1, 100'000};
+constexpr CountRange kWidth = {1, 10'000'000};
+constexpr CountRange kHeads = {1, 100'000};
+constexpr CountRange kVocabulary = {1, 1'000'000'000};
+constexpr CountRange kParameters = {1, 1'000'000'000'000'000'000};
+/// The upper bound is below 1, since all would be dropped there.
+constexpr NumberRange kDropout = {0.0, 0.999, true};
+
+/// The width of a head: given, or the hidden size's share when that is whole.
+std::int64_t read_head_dim(Section& section, const ModelSpec& model) {
+  if (section.raw("head_dim") != nullptr) return section.optional("head_dim", as_count(kWidth)).value_or(0);
+  if (model.num_attention_heads == 0 || model.hidden_size == 0) return 0;
+  if (model.hidden_size % model.num_attention_heads != 0) {
+    section.fail("hidden_size",
+                 std::to_string(model.hidden_size) + " is not a multiple of num_attention_heads " +
+                     std::to_string(model.num_attention_heads) + "; give head_dim, or change one of the two");
+    return 0;
+  }
+  const std::int64_t share = model.hidden_size / model.num_attention_heads;
+  section.note_default("head_dim", std::to_string(share));
+  return share;
+}
+
+/// The width of the MLP, which a gated one has no customary value for.
+std::int64_t read_intermediate_size(Section& section, const ModelSpec& model) {
+  if (model.gated()) return section.required("intermediate_size", as_count(kWidth));
+  // After a wrong hidden size any value will do.
+  const std::int64_t customary = std::max<std::int64_t>(1, std::min(4 * model.hidden_size, kWidth.most));
+  return section.defaulted("intermediate_size", as_count(kWidth), std::to_string(customary));
+}
+
+/// Grouped-query attention: every key/value head serves the same number of query heads.
+void check_groups(Section& section, const ModelSpec& model) {
+  const std::int64_t heads = model.num_attention_heads;
+  const std::int64_t groups = model.num_key_value_heads;
+  if (heads == 0 || groups == 0 || heads % groups == 0) return;
+  section.fail("num_key_value_heads", std::to_string(groups) + " does not divide the " +
+                                          std::to_string(heads) +
+                                          " attention heads; legal here: " + join_numbers(divisors(heads)));
+}
+
+void read_heads(Section& section, ModelSpec& model) {
+  model.num_attention_heads = section.required("num_attention_heads", as_count(kHeads));
+  const std::int64_t all = std::max<std::int64_t>(1, model.num_attention_heads);
+  model.num_key_value_heads = section.defaulted("num_key_value_heads", as_count(kHeads), std::to_string(all));
+  model.head_dim = read_head_dim(section, model);
+  check_groups(section, model);
+}
+
+void read_kinds(Section& section, ModelSpec& model) {
+  model.attention = section.defaulted("attention", as_choice(attention_words()), "flash");
+  model.position_embedding = section.defaulted("position_embedding", as_choice(kPositions), "learned");
+  model.normalization = section.defaulted("normalization", as_choice(kNormalizations), "layernorm");
+  model.tie_word_embeddings = section.defaulted("tie_word_embeddings", as_flag(), "true");
+  model.linear_bias = section.defaulted("linear_bias", as_flag(), "true");
+  model.embedding_norm = section.defaulted("embedding_norm", as_flag(), "false");
+  model.dropout = section.defaulted("dropout", as_number(kDropout), "0");
+}
+
+}  // namespace
+
+const Words<Attention>& attention_words() {
+  static const Words<Attention> all_words = {{"flash", Attention::kFlash},
+                                             {"standard", Attention::kStandard}};
+  return all_words;
+}
+
+ModelSpec read_model(Section& section) {
+  ModelSpec model;
+  model.name = section.optional("name", as_text()).value_or("inline");
+  read_source_note(section);
+  model.published_parameters =
+      static_cast<double>(section.optional("published_parameters", as_count(kParameters)).value_or(0));
+  model.num_layers = section.required("num_layers", as_count(kLayers));
+  model.hidden_size = section.required("hidden_size", as_count(kWidth));
+  read_heads(section, model);
+  model.activation = section.defaulted("activation", as_choice(kActivations), "gelu");
+  model.intermediate_size = read_intermediate_size(section, model);
+  model.vocab_size = section.required("vocab_size", as_count(kVocabulary));
+  model.sequence_length = section.required("sequence_length", as_count(kSequenceRange));
+  const std::int64_t positions = std::max<std::int64_t>(1, model.sequence_length);
+  model.max_position_embeddings =
+      section.defaulted("max_position_embeddings", as_count(kSequenceRange), std::to_string(positions));
+  read_kinds(section, model);
+  section.unsupported({"experts"});
+  section.finish();
+  return model;
+}
+
+}  // namespace trainsim::config

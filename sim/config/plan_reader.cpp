@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/config/spec_readers.hpp"
+
+namespace trainsim::config {
+
+namespace {
+
+using plan::ParallelPlan;
+using plan::Precision;
+using plan::Recompute;
+using plan::RecomputeGranularity;
+using plan::RecomputeMethod;
+using plan::ScheduleKind;
+using plan::Sharding;
+
+/// The words for an enumeration, spelt as plan::to_string spells them.
+template <class E>
+Words<E> words(std::initializer_list<E> values) {
+  Words<E> words;
+  for (const E value : values) words.emplace_back(to_string(value), value);
+  return words;
+}
+
+/// Bytes of a gradient element by number format.
+const Words<std::int64_t> kGradientFormats = {{"fp32", 4}, {"bf16", 2}, {"fp16", 2}};
+
+constexpr CountRange kDegree = {1, 1'000'000};
+constexpr CountRange kBatch = {1, 1'000'000'000'000};
+constexpr CountRange kLayers = {1, 100'000};
+
+const std::vector<std::string> kOtherSchedules = {"zb-h1", "zb-h2", "zb-v", "dualpipe"};
+const std::vector<std::string> kOtherShardings = {"zero2", "zero3", "fsdp"};
+
+/// Degrees that must stay 1 in this version.
+void read_unsupported_degree(Section& section, const char* key) {
+  const std::int64_t degree = section.defaulted(key, as_count(kDegree), "1");
+  if (degree > 1)
+    section.fail(key, std::to_string(degree) + " is not supported by this version; legal here: 1");
+}
+
+Reader<RecomputeGranularity> as_granularity() {
+  return as_choice(
+      words({RecomputeGranularity::kNone, RecomputeGranularity::kSelective, RecomputeGranularity::kFull}));
+}
+
+Recompute read_recompute_mapping(Section section) {
+  Recompute recompute;
+  recompute.granularity = section.required("granularity", as_granularity());
+  const bool full = recompute.granularity == RecomputeGranularity::kFull;
+  for (const char* key : {"method", "layers"}) {
+    const bool given = section.raw(key) != nullptr;
+    if (!given || full || section.raw("granularity") == nullptr) continue;
+    section.fail(key,
+                 "only granularity: full has a choice of layers; remove this key or write granularity: full");
+  }
+  const auto methods = as_choice(words({RecomputeMethod::kUniform, RecomputeMethod::kBlock}));
+  if (full) {
+    recompute.method = section.defaulted("method", methods, "uniform");
+    recompute.layers = section.defaulted("layers", as_count(kLayers), "1");
+  }
+  section.unsupported({"modules"});
+  section.finish();
+  return recompute;
+}
+
+void read_recompute(Section& section, ParallelPlan& plan) {
+  const Value* value = section.raw("recompute");
+  if (value != nullptr && value->kind == Kind::kMap) {
+    plan.recompute = read_recompute_mapping(*section.mapping("recompute", true));
+  } else {
+    plan.recompute.granularity = section.defaulted("recompute", as_granularity(), "none");
+  }
+}
+
+Sharding read_sharding_mapping(Section section) {
+  const Words<Sharding> stages = {{"0", Sharding::kNone}, {"1", Sharding::kZero1}};
+  const Sharding sharding = section.required("stage", as_choice(stages, {"2", "3"}));
+  section.unsupported({"group", "reshard_after_forward", "offload"});
+  section.finish();
+  return sharding;
+}
+
+void read_sharding(Section& section, ParallelPlan& plan) {
+  const Value* value = section.raw("sharding");
+  if (value != nullptr && value->kind == Kind::kMap) {
+    plan.sharding = read_sharding_mapping(*section.mapping("sharding", true));
+  } else {
+    plan.sharding = section.defaulted(
+        "sharding", as_choice(words({Sharding::kNone, Sharding::kZero1}), kOtherShardings), "none");
+  }
+}
+
+/// The data-parallel degree that uses all GPUs, at least 1.
+void read_data_parallel(Section& section, ParallelPlan& plan) {
+  const std::int64_t grid = std::max<std::int64_t>(1, plan.tensor_parallel * plan.pipeline_parallel);
+  const std::int64_t derived = std::max<std::int64_t>(1, plan.gpus / grid);
+  plan.data_parallel = section.defaulted("data_parallel", as_count(kDegree), std::to_string(derived));
+}
+
+/// The global batch that follows from its factors, when it is not given.
+std::int64_t derived_batch(Section& section, const ParallelPlan& plan, std::int64_t accumulation) {
+  const std::int64_t batch = plan.micro_batch_size * plan.data_parallel * accumulation;
+  if (batch <= kBatch.most) return std::max<std::int64_t>(1, batch);
+  section.fail("micro_batch_size", "makes a global batch of " + std::to_string(batch) +
+                                       " sequences; at most " + std::to_string(kBatch.most) +
+                                       " are possible");
+  return kBatch.most;
+}
+
+/// Reads the batch's factors and returns the micro-batches per step, if they are given.
+std::optional<std::int64_t> read_batch(Section& section, ParallelPlan& plan) {
+  plan.micro_batch_size = section.defaulted("micro_batch_size", as_count({1, 1'000'000}), "1");
+  // Which of the two is derived is known before either is read; the order is that of the documentation.
+  const bool given = section.raw("global_batch_size") != nullptr;
+  const std::optional<std::int64_t> accumulation =
+      section.optional("gradient_accumulation", as_count(kDegree));
+  const std::int64_t derived = given ? 1 : derived_batch(section, plan, accumulation.value_or(1));
+  plan.global_batch_size = section.defaulted("global_batch_size", as_count(kBatch), std::to_string(derived));
+  if (section.raw("gradient_accumulation") == nullptr) {
+    const std::int64_t unit = std::max<std::int64_t>(1, plan.micro_batch_size * plan.data_parallel);
+    section.note_default("gradient_accumulation", std::to_string(plan.global_batch_size / unit));
+  }
+  return accumulation;
+}
+
+/// Why three given factors of the batch disagree, and which values would make them agree.
+std::string batch_fault(const ParallelPlan& plan, std::int64_t accumulation) {
+  const std::int64_t per_rank = plan.micro_batch_size * accumulation;
+  const std::int64_t product = per_rank * plan.data_parallel;
+  std::string cure = "; write " + std::to_string(product) + ", or leave one of the three out";
+  if (plan.global_batch_size % per_rank == 0) {
+    const std::int64_t ranks = plan.global_batch_size / per_rank;
+    const std::int64_t gpus = ranks * plan.tensor_parallel * plan.pipeline_parallel;
+    cure += "; with data_parallel " + std::to_string(ranks) + " (gpus: " + std::to_string(gpus) +
+            ") it would be true";
+  }
+  return std::to_string(plan.global_batch_size) + " is not micro_batch_size " +
+         std::to_string(plan.micro_batch_size) + " x gradient_accumulation " + std::to_string(accumulation) +
+         " x data_parallel " + std::to_string(plan.data_parallel) + " = " + std::to_string(product) + cure;
+}
+
+/// Compares the batch with its factors. Called last, when it is known which values can be relied on.
+void check_batch(Section& section, const ParallelPlan& plan, std::optional<std::int64_t> accumulation) {
+  const bool all_given = accumulation && section.raw("global_batch_size") != nullptr;
+  const bool reliable =
+      section.all_read({"gpus", "plan.tensor_parallel", "plan.pipeline_parallel", "plan.data_parallel",
+                        "plan.micro_batch_size", "plan.global_batch_size"}) &&
+      plan.gpus == plan.tensor_parallel * plan.pipeline_parallel * plan.data_parallel;
+  if (!all_given || !reliable) return;
+  if (plan.global_batch_size == plan.micro_batch_size * *accumulation * plan.data_parallel) return;
+  section.fail("global_batch_size", batch_fault(plan, *accumulation));
+}
+
+void read_schedule(Section& section, ParallelPlan& plan) {
+  const auto schedules = as_choice(
+      words({ScheduleKind::kGpipe, ScheduleKind::kOneFOneB, ScheduleKind::kInterleaved}), kOtherSchedules);
+  plan.schedule =
+      section.defaulted("schedule", schedules, plan.virtual_pipeline > 1 ? "interleaved" : "1f1b");
+}
+
+void read_numbers(Section& section, ParallelPlan& plan) {
+  const Value* precision = section.raw("precision");
+  if (precision != nullptr && precision->text == to_string(Precision::kFp8)) {
+    // That 8 bits are not modelled is for the check to say, which knows the GPU.
+    plan.precision = Precision::kFp8;
+  } else {
+    const auto formats = as_choice(words({Precision::kFp32, Precision::kFp16, Precision::kBf16}));
+    plan.precision = section.defaulted("precision", formats, "bf16");
+  }
+  plan.gradient_bytes = section.defaulted("gradient_dtype", as_choice(kGradientFormats), "fp32");
+}
+
+void read_overlap(Section& section, ParallelPlan& plan) {
+  plan.overlap_gradient_reduction = section.defaulted("overlap_gradient_reduction", as_flag(), "true");
+  const bool interleaved = plan.schedule == ScheduleKind::kInterleaved;
+  plan.overlap_point_to_point =
+      section.defaulted("overlap_point_to_point", as_flag(), interleaved ? "true" : "false");
+  plan.overlap_tensor_communication = section.defaulted("overlap_tensor_communication", as_flag(), "true");
+  plan.scatter_gather_transfers = section.defaulted("scatter_gather_transfers", as_flag(), "true");
+  plan.bucket_parameters =
+      section.defaulted("bucket_parameters", as_count({1, 1'000'000'000'000'000}), "40M");
+}
+
+void read_profile(Section& section, ParallelPlan& plan) {
+  std::optional<Section> profile = section.mapping("profile", false);
+  if (!profile) return;
+  plan.profile = plan::StageProfile{profile->required("forward", as_quantity(Dimension::kTime)),
+                                    profile->required("backward", as_quantity(Dimension::kTime))};
+  profile->finish();
+}
+
+}  // namespace
+
+void read_plan(Section& section, ParallelPlan& plan) {
+  plan.tensor_parallel = section.defaulted("tensor_parallel", as_count(kDegree), "1");
+  plan.pipeline_parallel = section.defaulted("pipeline_parallel", as_count(kDegree), "1");
+  plan.virtual_pipeline = section.defaulted("virtual_pipeline", as_count(kDegree), "1");
+  read_unsupported_degree(section, "context_parallel");
+  read_unsupported_degree(section, "expert_parallel");
+  read_data_parallel(section, plan);
+  plan.sequence_parallel = section.defaulted("sequence_parallel", as_flag(), "false");
+  const std::optional<std::int64_t> accumulation = read_batch(section, plan);
+  read_schedule(section, plan);
+  read_recompute(section, plan);
+  read_sharding(section, plan);
+  read_numbers(section, plan);
+  plan.pipeline_layout = section.list("pipeline_layout", as_count({0, kLayers.most}));
+  // The model's reader has taken the value already; here it only is a key to know and to check.
+  section.optional("sequence_length", as_count(kSequenceRange));
+  plan.vocab_padding = section.defaulted("vocab_padding", as_count({1, 1'000'000}), "128");
+  read_overlap(section, plan);
+  read_profile(section, plan);
+  section.finish();
+  check_batch(section, plan, accumulation);
+}
+
+}  // namespace trainsim::config

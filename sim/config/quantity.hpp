@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace trainsim::config {
+
+/// A value read from text, or why it could not be: then `error` is a clause that names the text and the cure.
+template <class T>
+struct Parsed {
+  /// The value; nothing when there is an error.
+  std::optional<T> value;
+  /// Cause and cure; empty when there is a value.
+  std::string error;
+
+  /// A result without error.
+  static Parsed of(T parsed) { return {std::move(parsed), ""}; }
+  /// A result without value.
+  static Parsed failed(std::string why) { return {std::nullopt, std::move(why)}; }
+};
+
+/// What a quantity measures.
+enum class Dimension { kSize, kRate, kTime, kCompute };
+
+/// "a size", "a rate", "a time" or "a compute rate".
+std::string dimension_name(Dimension dimension);
+
+/// A quantity as somebody would write it, such as "80 GiB".
+std::string dimension_example(Dimension dimension);
+
+/// A whole number: 1024, 1_024, 1e12, 2k, 40M, 7B, 1.4T (decimal suffixes). Fractions, leading zeros,
+/// hexadecimal, base 60, booleans and infinities are errors that say so.
+Parsed<std::int64_t> parse_count(std::string_view text);
+
+/// A plain number without unit, such as 0.75 or 1e-3.
+Parsed<double> parse_number(std::string_view text);
+
+/// A number with a unit of the given dimension, in base units: bytes, bytes per second, seconds or operations
+/// per second. Bits and bytes are kept apart: 200 Gb/s = 200 Gbps = 25 GB/s.
+Parsed<double> parse_quantity(std::string_view text, Dimension dimension);
+
+/// true or false. Words such as "yes" and numbers are errors.
+Parsed<bool> parse_flag(std::string_view text);
+
+}  // namespace trainsim::config

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/config/readers.hpp"
+
+#include <sstream>
+
+namespace trainsim::config {
+
+namespace {
+
+std::string format_number(double number) {
+  std::ostringstream stream;
+  stream << number;
+  return stream.str();
+}
+
+/// Why a count is out of range; empty if it is in.
+std::string range_fault(std::int64_t count, std::string_view text, CountRange range) {
+  const std::string instead = ", not " + clip(text);
+  if (count > range.most) return "must be at most " + std::to_string(range.most) + instead;
+  if (count >= range.least) return "";
+  return (range.least == 1 ? "must be a positive integer"
+                           : "must be at least " + std::to_string(range.least)) +
+         instead;
+}
+
+/// The same for a number.
+std::string range_fault(double number, std::string_view text, NumberRange range) {
+  const std::string instead = ", not " + clip(text);
+  if (number > range.most) return "must be at most " + format_number(range.most) + instead;
+  const bool high_enough = range.least_is_legal ? number >= range.least : number > range.least;
+  if (high_enough) return "";
+  return "must be " + std::string(range.least_is_legal ? "at least " : "more than ") +
+         format_number(range.least) + instead;
+}
+
+/// Reads a scalar with `parse` after the checks that all scalars but text have in common.
+template <class T, class Parse>
+std::function<Parsed<T>(const Value&)> scalar_parser(const std::string& expects, bool quotes_are_fine,
+                                                     Parse parse) {
+  return [expects, quotes_are_fine, parse](const Value& value) {
+    std::string fault = scalar_fault(value, expects, quotes_are_fine);
+    return fault.empty() ? parse(value.text) : Parsed<T>::failed(std::move(fault));
+  };
+}
+
+template <class T, class Range>
+Parsed<T> checked(Parsed<T> parsed, std::string_view text, Range range) {
+  if (!parsed.value) return parsed;
+  std::string fault = range_fault(*parsed.value, text, range);
+  return fault.empty() ? parsed : Parsed<T>::failed(std::move(fault));
+}
+
+}  // namespace
+
+std::string scalar_fault(const Value& value, const std::string& expects, bool quotes_are_fine) {
+  if (value.kind == Kind::kNull) return "has no value; it needs " + expects;
+  if (value.kind != Kind::kScalar) return "needs " + expects + ", not " + describe(value);
+  if (value.text.find("${") != std::string::npos) {
+    return clip(value.text) + " is a variable, and variables are not filled in here; write the value itself";
+  }
+  if (value.text.empty()) return "needs " + expects + ", not an empty text";
+  if (value.quoted && !quotes_are_fine)
+    return "needs " + expects + ", but in quotes it is text; remove the quotes";
+  return "";
+}
+
+Reader<std::string> as_text() {
+  const std::string expects = "a text";
+  const auto parse = [](const std::string& text) { return Parsed<std::string>::of(text); };
+  return {expects, scalar_parser<std::string>(expects, true, parse)};
+}
+
+Reader<std::int64_t> as_count(CountRange range) {
+  const std::string expects =
+      "a count such as " + std::to_string(std::clamp<std::int64_t>(8, range.least, range.most));
+  const auto parse = [range](const std::string& text) { return checked(parse_count(text), text, range); };
+  return {expects, scalar_parser<std::int64_t>(expects, false, parse)};
+}
+
+Reader<double> as_number(NumberRange range) {
+  const std::string expects = "a number such as " + format_number(std::max(0.5, range.least));
+  const auto parse = [range](const std::string& text) { return checked(parse_number(text), text, range); };
+  return {expects, scalar_parser<double>(expects, false, parse)};
+}
+
+Reader<double> as_quantity(Dimension dimension, NumberRange range) {
+  const std::string expects = dimension_name(dimension) + " such as " + dimension_example(dimension);
+  const auto parse = [dimension, range](const std::string& text) {
+    return checked(parse_quantity(text, dimension), text, range);
+  };
+  return {expects, scalar_parser<double>(expects, true, parse)};
+}
+
+Reader<bool> as_flag() {
+  const std::string expects = "true or false";
+  return {expects,
+          scalar_parser<bool>(expects, false, [](const std::string& text) { return parse_flag(text); })};
+}
+
+std::string choice_fault(const std::string& word, const std::vector<std::string>& legal,
+                         const std::vector<std::string>& unsupported) {
+  const std::string list = "legal here: " + join_alternatives(legal);
+  if (std::find(unsupported.begin(), unsupported.end(), word) != unsupported.end()) {
+    return clip(word) + " is not supported by this version; " + list;
+  }
+  const std::string meant = closest_match(word, legal);
+  return "unknown word " + clip(word) + (meant.empty() ? "; " : "; did you mean " + meant + "? ") + list;
+}
+
+}  // namespace trainsim::config

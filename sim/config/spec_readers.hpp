@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cstdint>
+#include <optional>
+
+#include "sim/config/experiment.hpp"
+#include "sim/config/section.hpp"
+
+namespace trainsim::config {
+
+/// Reads a model mapping (docs/config.md, "Model"), without names or `extends` in it.
+model::ModelSpec read_model(Section& section);
+
+/// Reads `source`, a note for people: a text, or one text per key. Nothing depends on it.
+void read_source_note(Section& section);
+
+/// Reads a GPU mapping, likewise.
+hardware::GpuSpec read_gpu(Section& section);
+
+/// Reads a cluster mapping, likewise.
+hardware::ClusterSpec read_cluster(Section& section);
+
+/// Reads the `plan` mapping into a plan whose `gpus` is known already, and works out what it leaves open.
+void read_plan(Section& section, plan::ParallelPlan& plan);
+
+/// The words for attention kernels, which a model and `software` may both name.
+const Words<model::Attention>& attention_words();
+
+/// Bounds of a sequence length; far above any use, and small enough that sizes made of it can be counted.
+inline constexpr CountRange kSequenceRange = {1, 100'000'000};
+
+}  // namespace trainsim::config

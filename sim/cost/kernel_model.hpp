@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/base/units.hpp"
+#include "sim/hardware/spec.hpp"
+#include "sim/program/segment.hpp"
+
+namespace trainsim::cost {
+
+/// `batch` products of an m x k and a k x n matrix; all >= 1.
+struct MatmulShape {
+  std::int64_t batch = 1;
+  std::int64_t m = 1;
+  std::int64_t n = 1;
+  std::int64_t k = 1;
+};
+
+/// How a multiply treats its output.
+struct MatmulOutput {
+  /// Bytes of an output element.
+  std::int64_t element_bytes = 2;
+  /// Whether the product is added to what is there (gradient accumulation fused into the multiply).
+  bool accumulate = false;
+};
+
+/// Fused self-attention of `batch` sequences; `heads` and `key_value_heads` are those on this rank.
+struct AttentionShape {
+  std::int64_t batch = 1;
+  std::int64_t sequence = 1;
+  std::int64_t heads = 1;
+  std::int64_t key_value_heads = 1;
+  std::int64_t head_dim = 1;
+};
+
+/// Turns shapes into kernels with times on one GPU type. The constants are the GPU's own (topologies/gpus);
+/// docs/modelling.md derives each formula.
+class KernelModel {
+ public:
+  /// `peak` is the dense matrix peak of the precision in use, `element_bytes` the size of its elements, and
+  /// `launch_interval` the host's time per kernel launch.
+  KernelModel(const hardware::GpuSpec& gpu, FlopsPerSecond peak, std::int64_t element_bytes,
+              Seconds launch_interval);
+
+  /// Matrix multiply: output tiles in waves over the SMs with a prologue per tile, or memory traffic if longer.
+  program::Kernel matmul(std::string name, const MatmulShape& shape, const MatmulOutput& output = {}) const;
+  /// Fused attention; the causal mask halves the executed operations. FLOPs are counted in full (docs/output.md).
+  program::Kernel attention_forward(std::string name, const AttentionShape& shape) const;
+  /// Its backward: five multiplies for two, the scores recomputed inside the kernel.
+  program::Kernel attention_backward(std::string name, const AttentionShape& shape) const;
+  /// A memory-bound kernel (or `launches` of them) that moves `bytes`.
+  program::Kernel stream(std::string name, double bytes, int launches = 1,
+                         program::KernelKind kind = program::KernelKind::kMemory) const;
+  /// Kernels run back to back: GPU time, or the host's launch time when that is longer.
+  program::Segment segment(std::string name, std::vector<program::Kernel> kernels) const;
+  /// Bytes of an element of activations and parameters.
+  double element_bytes() const { return static_cast<double>(element_bytes_); }
+
+ private:
+  Seconds compute_seconds(const MatmulShape& shape) const;
+  program::Kernel attention(std::string name, const AttentionShape& shape, double multiplies, double tensors,
+                            double efficiency) const;
+
+  hardware::GpuSpec gpu_;
+  FlopsPerSecond peak_;
+  std::int64_t element_bytes_;
+  Seconds launch_interval_;
+};
+
+}  // namespace trainsim::cost

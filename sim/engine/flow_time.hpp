@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <string>
+#include <vector>
+
+#include "sim/program/job.hpp"
+
+namespace trainsim::engine {
+
+/// Bytes as the network model counts them: whole.
+double whole_bytes(double bytes);
+/// Time of `bytes` over a flow's route when no other flow of the job is there (those that it stands for are).
+Seconds lone_flow_time(const program::Job& job, const program::Flow& flow, double bytes);
+/// Time of a collective over idle links, latency included.
+Seconds lone_collective_time(const program::Job& job, const program::Group& group, program::CollectiveOp op,
+                             double bytes);
+/// For each group, whether each of its links is crossed by one of its flows and by nothing else.
+std::vector<bool> private_groups(const program::Job& job);
+/// Number of instructions of all ranks.
+std::size_t count_instructions(const program::Job& job);
+/// "rank 12 (stage 1), compute stream: waits for message 3 …", for deadlock reports.
+std::string describe_wait(const program::Job& job, std::size_t rank, program::Stream stream,
+                          const program::Instruction& instruction);
+
+}  // namespace trainsim::engine

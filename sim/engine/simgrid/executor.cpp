@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <csignal>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include <simgrid/s4u.hpp>
+#include <xbt/log.h>
+
+#include "sim/engine/executor.hpp"
+#include "sim/engine/flow_time.hpp"
+#include "sim/engine/simgrid/platform.hpp"
+
+namespace trainsim::engine {
+
+namespace {
+
+namespace sg4 = simgrid::s4u;
+using program::Cause;
+using program::Instruction;
+using program::Opcode;
+using program::Stream;
+
+/// Lets one actor wait until another says go. A permit given early is kept.
+class Parker {
+ public:
+  void park() { permit_->acquire(); }
+  void unpark() { permit_->release(); }
+
+ private:
+  sg4::SemaphorePtr permit_ = sg4::Semaphore::create(0);
+};
+
+/// A point in time that one stream of the same rank may wait for.
+struct Signal {
+  bool happened = false;
+  Parker* waiter = nullptr;
+
+  void raise() {
+    happened = true;
+    if (waiter != nullptr) waiter->unpark();
+  }
+  void wait(Parker& parker) {
+    if (happened) return;
+    waiter = &parker;
+    parker.park();
+  }
+};
+
+struct Message {
+  Signal arrival;
+  Seconds started = 0;
+};
+
+/// Members of a group that have reached the current collective.
+struct GroupState {
+  std::size_t arrived = 0;
+  std::vector<Parker*> waiting;
+  /// When the last member arrived. Read by members when the collective ends, before any of them can reach the next.
+  Seconds ready = 0;
+};
+
+/// What all actors of a run share.
+struct Shared {
+  const program::Job& job;
+  const ExecutorOptions& options;
+  const Platform& platform;
+  program::Timeline& timeline;
+  std::vector<program::RankRecorder> recorders;
+  std::vector<std::vector<Signal>> events;
+  std::vector<std::vector<Message>> messages;
+  std::vector<GroupState> groups;
+  std::vector<bool> closed_form;
+  std::size_t instructions = 1;
+  std::size_t done = 0;
+};
+
+/// Runs one stream of one rank; the body of an actor.
+class StreamActor {
+ public:
+  StreamActor(Shared& shared, std::size_t rank, Stream stream)
+      : shared_(shared),
+        rank_(rank),
+        stream_(stream),
+        bound_(shared.job.ranks[rank]),
+        code_(shared.job.programs[bound_.program].stream(stream)) {}
+
+  void operator()() {
+    Parker parker;
+    parker_ = &parker;
+    for (next_ = 0; next_ < code_.size(); ++next_) {
+      step(code_[next_]);
+      report_progress();
+    }
+    shared_.recorders[rank_].finish(sg4::Engine::get_clock());
+    finished_ = true;
+  }
+
+  /// What the stream waits for, for a deadlock report; empty when it has ended.
+  std::string waiting_for() const {
+    return finished_ ? "" : describe_wait(shared_.job, rank_, stream_, code_[next_]);
+  }
+
+ private:
+  void step(const Instruction& instruction);
+  void compute(const Instruction& instruction);
+  void collective(const Instruction& instruction);
+  void run_collective(std::size_t index, const Instruction& instruction);
+  void send(const Instruction& instruction);
+  void receive(const Instruction& instruction);
+  void wait(const Instruction& instruction);
+  void spend(Cause cause, Seconds duration) {
+    if (stream_ == Stream::kCompute) shared_.recorders[rank_].spend(cause, duration);
+  }
+  void report_progress() {
+    if ((++shared_.done & 0xfffU) == 0 && shared_.options.progress) {
+      shared_.options.progress(static_cast<double>(shared_.done) / static_cast<double>(shared_.instructions));
+    }
+  }
+
+  Shared& shared_;
+  std::size_t rank_;
+  Stream stream_;
+  const program::Rank& bound_;
+  const std::vector<Instruction>& code_;
+  std::size_t next_ = 0;
+  Parker* parker_ = nullptr;
+  bool finished_ = false;
+};
+
+void StreamActor::step(const Instruction& instruction) {
+  program::RankRecorder& recorder = shared_.recorders[rank_];
+  switch (instruction.op) {
+    case Opcode::kCompute:
+      compute(instruction);
+      break;
+    case Opcode::kCollective:
+      collective(instruction);
+      break;
+    case Opcode::kSend:
+      send(instruction);
+      break;
+    case Opcode::kReceive:
+      receive(instruction);
+      break;
+    case Opcode::kWait:
+      wait(instruction);
+      break;
+    case Opcode::kRecord:
+      shared_.events[rank_][instruction.id].raise();
+      break;
+    case Opcode::kAllocate:
+      recorder.change_memory(instruction.memory, static_cast<Bytes>(instruction.amount), sg4::Engine::get_clock());
+      break;
+    case Opcode::kFree:
+      recorder.change_memory(instruction.memory, -static_cast<Bytes>(instruction.amount), sg4::Engine::get_clock());
+      break;
+    case Opcode::kSlotBegin:
+      recorder.begin_slot(instruction.id, sg4::Engine::get_clock());
+      break;
+    case Opcode::kSlotEnd:
+      recorder.end_slot(sg4::Engine::get_clock());
+      break;
+  }
+}
+
+void StreamActor::compute(const Instruction& instruction) {
+  const Seconds duration = instruction.amount * bound_.slowdown;
+  ++shared_.timeline.activities;
+  sg4::this_actor::sleep_for(duration);
+  spend(instruction.cause, duration);
+}
+
+void StreamActor::collective(const Instruction& instruction) {
+  const std::int32_t bound = bound_.groups[static_cast<std::size_t>(instruction.group)];
+  if (bound < 0) return;
+  const auto index = static_cast<std::size_t>(bound);
+  GroupState& state = shared_.groups[index];
+  const Seconds arrived = sg4::Engine::get_clock();
+  Seconds ready = arrived;
+  if (++state.arrived < shared_.job.groups[index].members.size()) {
+    state.waiting.push_back(parker_);
+    parker_->park();
+    ready = state.ready;
+  } else {
+    state.ready = arrived;
+    run_collective(index, instruction);
+    state.arrived = 0;
+    for (Parker* member : std::exchange(state.waiting, {})) member->unpark();
+  }
+  spend(Cause::kImbalance, ready - arrived);
+  spend(instruction.cause, sg4::Engine::get_clock() - ready);
+}
+
+/// The last member to arrive drives the flows of all.
+void StreamActor::run_collective(std::size_t index, const Instruction& instruction) {
+  const program::Group& group = shared_.job.groups[index];
+  ++shared_.timeline.activities;
+  if (shared_.closed_form[index]) {
+    sg4::this_actor::sleep_for(
+        lone_collective_time(shared_.job, group, instruction.collective, instruction.amount));
+    return;
+  }
+  sg4::this_actor::sleep_for(program::collective_latency(group, instruction.collective));
+  const double sent = program::ring_bytes(instruction.collective, group.size, instruction.amount);
+  std::vector<sg4::CommPtr> flows;
+  for (std::size_t i = 0; i < group.flows.size(); ++i) {
+    const double bytes = whole_bytes(sent * group.flows[i].share);
+    if (bytes <= 0) continue;
+    ++shared_.timeline.activities;
+    flows.push_back(sg4::Comm::sendto_async(shared_.platform.host(group.members.front()),
+                                            shared_.platform.group_ports(index)[i],
+                                            static_cast<std::uint64_t>(bytes)));
+  }
+  for (const sg4::CommPtr& flow : flows) flow->wait();
+}
+
+void StreamActor::send(const Instruction& instruction) {
+  const program::Peer& peer = bound_.peers[static_cast<std::size_t>(instruction.peer)];
+  Message& message = shared_.messages[static_cast<std::size_t>(peer.rank)][instruction.id];
+  const Seconds begin = sg4::Engine::get_clock();
+  ++shared_.timeline.activities;
+  message.started = begin;
+  if (peer.latency > 0) sg4::this_actor::sleep_for(peer.latency);
+  const double bytes = whole_bytes(instruction.amount);
+  if (sg4::Host* port = shared_.platform.peer_port(rank_, instruction.peer); port != nullptr && bytes > 0) {
+    sg4::Comm::sendto(shared_.platform.host(rank_), port, static_cast<std::uint64_t>(bytes));
+  }
+  spend(instruction.cause, sg4::Engine::get_clock() - begin);
+  message.arrival.raise();
+}
+
+void StreamActor::receive(const Instruction& instruction) {
+  Message& message = shared_.messages[rank_][instruction.id];
+  const Seconds begin = sg4::Engine::get_clock();
+  message.arrival.wait(*parker_);
+  shared_.recorders[rank_].wait_for_transfer(begin, sg4::Engine::get_clock(), message.started, Cause::kBubble,
+                                             instruction.cause);
+}
+
+void StreamActor::wait(const Instruction& instruction) {
+  const Seconds begin = sg4::Engine::get_clock();
+  shared_.events[rank_][instruction.id].wait(*parker_);
+  spend(instruction.cause, sg4::Engine::get_clock() - begin);
+}
+
+Shared make_shared_state(const program::Job& job, const ExecutorOptions& options, const Platform& platform,
+                         program::Timeline& timeline) {
+  Shared shared{job, options, platform, timeline, {}, {}, {}, {}, {}};
+  timeline.ranks.resize(job.ranks.size());
+  for (std::size_t rank = 0; rank < job.ranks.size(); ++rank) {
+    shared.recorders.emplace_back(timeline.ranks[rank]);
+    const program::Program& program = job.programs[job.ranks[rank].program];
+    shared.events.emplace_back(program.events);
+    shared.messages.emplace_back(program.messages);
+  }
+  shared.groups.resize(job.groups.size());
+  shared.closed_form =
+      options.closed_form_collectives ? private_groups(job) : std::vector<bool>(job.groups.size(), false);
+  shared.instructions = count_instructions(job);
+  return shared;
+}
+
+class SimgridExecutor : public Executor {
+ public:
+  explicit SimgridExecutor(ExecutorOptions options) : options_(std::move(options)) {}
+  program::Timeline run(const program::Job& job) override;
+
+ private:
+  ExecutorOptions options_;
+};
+
+program::Timeline SimgridExecutor::run(const program::Job& job) {
+  if (sg4::Engine::is_initialized()) throw std::logic_error("SimGrid can run only once in a process");
+  // SimGrid takes its own options from a command line; it must not see ours.
+  std::string name = "trainsim";
+  std::string quiet = "--log=root.thres:critical";
+  std::vector<char*> arguments = {name.data(), quiet.data(), nullptr};
+  int count = 2;
+  sg4::Engine engine(&count, arguments.data());
+  // SimGrid catches Ctrl-C to print its actors; ours should simply end.
+  std::signal(SIGINT, SIG_DFL);
+  configure();
+  const Platform platform(job);
+  program::Timeline timeline;
+  Shared shared = make_shared_state(job, options_, platform, timeline);
+  std::vector<StreamActor> actors;
+  actors.reserve(job.ranks.size() * program::kStreams);
+  for (std::size_t rank = 0; rank < job.ranks.size(); ++rank) {
+    for (int stream = 0; stream < program::kStreams; ++stream) {
+      if (job.programs[job.ranks[rank].program].streams[static_cast<std::size_t>(stream)].empty()) continue;
+      actors.emplace_back(shared, rank, static_cast<Stream>(stream));
+    }
+  }
+  std::string waiting;
+  sg4::Engine::on_deadlock_cb([&] {
+    for (const StreamActor& actor : actors) {
+      if (const std::string text = actor.waiting_for(); !text.empty()) waiting += "\n  " + text;
+    }
+    throw std::logic_error("the programs wait for each other for ever:" + waiting);
+  });
+  std::size_t next = 0;
+  for (std::size_t rank = 0; rank < job.ranks.size(); ++rank) {
+    for (int stream = 0; stream < program::kStreams; ++stream) {
+      if (job.programs[job.ranks[rank].program].streams[static_cast<std::size_t>(stream)].empty()) continue;
+      sg4::Actor::create("stream", platform.host(rank), [actor = &actors[next++]] { (*actor)(); });
+    }
+  }
+  timeline.actors = static_cast<std::int64_t>(actors.size());
+  engine.run();
+  close(timeline);
+  if (options_.progress) options_.progress(1.0);
+  return timeline;
+}
+
+}  // namespace
+
+std::unique_ptr<Executor> make_simgrid_executor(ExecutorOptions options) {
+  return std::make_unique<SimgridExecutor>(std::move(options));
+}
+
+}  // namespace trainsim::engine

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <vector>
+
+#include <simgrid/kernel/routing/NetZoneImpl.hpp>
+#include <simgrid/s4u.hpp>
+
+#include "sim/program/job.hpp"
+
+namespace trainsim::engine {
+
+/// A SimGrid zone whose routes are the flows of a job. Every flow has a host of its own at its far end (its port),
+/// so that the route follows from the destination alone; a routing table would need the square of the hosts.
+class FlowZone : public simgrid::kernel::routing::NetZoneImpl {
+ public:
+  explicit FlowZone(const std::string& name) : NetZoneImpl(name) {}
+  /// Adds a port that is reached over these links, one entry per unit of weight.
+  simgrid::s4u::Host* add_port(const std::string& name, std::vector<simgrid::kernel::resource::StandardLinkImpl*> links);
+
+ private:
+  void get_local_route(const simgrid::kernel::routing::NetPoint* source,
+                       const simgrid::kernel::routing::NetPoint* target,
+                       simgrid::kernel::routing::Route* into, double* latency) override;
+
+  std::vector<std::vector<simgrid::kernel::resource::StandardLinkImpl*>> routes_;
+};
+
+/// The SimGrid side of a job: a host per rank, a port per flow, a link per link.
+class Platform {
+ public:
+  /// Builds everything. REQUIRES: an Engine exists and no platform was built in it before.
+  explicit Platform(const program::Job& job);
+
+  simgrid::s4u::Host* host(std::size_t rank) const { return hosts_[rank]; }
+  /// Ports of a group's flows, in order; null for a flow over no link.
+  const std::vector<simgrid::s4u::Host*>& group_ports(std::size_t group) const { return group_ports_[group]; }
+  /// Port of a rank's channel to a peer; null when the channel has no link.
+  simgrid::s4u::Host* peer_port(std::size_t rank, program::PeerKind peer) const {
+    return peer_ports_[rank * program::kPeerKinds + static_cast<std::size_t>(peer)];
+  }
+
+ private:
+  simgrid::s4u::Host* port(const program::Flow& flow);
+
+  FlowZone* zone_;
+  std::vector<simgrid::s4u::Link*> links_;
+  std::vector<simgrid::s4u::Host*> hosts_;
+  std::vector<std::vector<simgrid::s4u::Host*>> group_ports_;
+  std::vector<simgrid::s4u::Host*> peer_ports_;
+  std::size_t ports_ = 0;
+};
+
+/// Configures SimGrid for lossless, ideally shared links, as NVLink and InfiniBand are: no TCP window, no latency
+/// penalty, no cross traffic; and small stacks. Call right after the Engine is made.
+void configure();
+
+}  // namespace trainsim::engine

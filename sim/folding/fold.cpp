@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/folding/fold.hpp"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <utility>
+
+#include "sim/folding/partition.hpp"
+
+namespace trainsim::folding {
+
+namespace {
+
+/// Builds the quotient of a world by its partition: one rank, group, flow and link per class.
+class Quotient {
+ public:
+  Quotient(const World& world, const Partition& classes, const hardware::ClusterSpec& cluster,
+           const hardware::Topology& topology, const FoldOptions& options)
+      : world_(world), classes_(classes), cluster_(cluster), topology_(topology), options_(options) {}
+
+  void add_ranks(const plan::ParallelPlan& plan, program::Job& job) const;
+  void add_groups(program::Job& job) const;
+  void add_peers(program::Job& job) const;
+  void add_links(program::Job& job) const;
+
+ private:
+  program::Flow flow(std::uint32_t index) const;
+
+  const World& world_;
+  const Partition& classes_;
+  const hardware::ClusterSpec& cluster_;
+  const hardware::Topology& topology_;
+  const FoldOptions& options_;
+};
+
+/// A flow of the quotient. Each link of class L on its path is crossed, in the real network, by |F| k / |L| flows
+/// of the flow's class F, where k is how many links of class L the path holds: that is the weight of L.
+program::Flow Quotient::flow(std::uint32_t index) const {
+  const WorldFlow& real = world_.flows[index];
+  program::Flow folded;
+  if (options_.free_communication) return folded;
+  folded.latency = real.latency;
+  std::map<std::uint32_t, std::uint64_t> crossed;
+  for (const std::uint32_t link : world_.path(real)) ++crossed[classes_.links.of[link]];
+  const std::uint64_t flows = classes_.flows.size[classes_.flows.of[index]];
+  for (const auto& [link, times] : crossed) {
+    const std::uint64_t weight = flows * times / classes_.links.size[link];
+    folded.route.push_back({link, static_cast<std::uint32_t>(weight)});
+  }
+  return folded;
+}
+
+void Quotient::add_ranks(const plan::ParallelPlan& plan, program::Job& job) const {
+  for (std::size_t c = 0; c < classes_.ranks.count(); ++c) {
+    const std::uint32_t real = classes_.ranks.representative[c];
+    const plan::Coordinates at = plan::coordinates_of(plan, real);
+    program::Rank rank;
+    rank.id = real;
+    rank.represents = classes_.ranks.size[c];
+    rank.stage = at.stage;
+    rank.tensor_rank = at.tensor;
+    rank.data_rank = at.data;
+    rank.program = static_cast<std::uint32_t>(at.stage);
+    rank.slowdown = world_.slowdown[real];
+    job.ranks.push_back(rank);
+  }
+}
+
+void Quotient::add_groups(program::Job& job) const {
+  for (std::size_t c = 0; c < classes_.groups.count(); ++c) {
+    const WorldGroup& real = world_.groups[classes_.groups.representative[c]];
+    program::Group group;
+    group.kind = real.kind;
+    group.size = real.member_end - real.member_begin;
+    if (!options_.free_communication) group.base_latency = cluster_.collective_latency;
+    for (std::uint32_t m = real.member_begin; m < real.member_end; ++m) {
+      group.members.push_back(classes_.ranks.of[world_.members[m]]);
+    }
+    std::sort(group.members.begin(), group.members.end());
+    group.members.erase(std::unique(group.members.begin(), group.members.end()), group.members.end());
+    std::map<std::uint32_t, std::uint32_t> distinct;
+    for (std::uint32_t f = real.flow_begin; f < real.flow_end; ++f) distinct.emplace(classes_.flows.of[f], f);
+    for (const auto& [flow_class, f] : distinct) {
+      group.flows.push_back({flow(f), world_.flows[f].share});
+      group.step_latency = std::max(group.step_latency, group.flows.back().flow.latency);
+    }
+    if (options_.free_communication) group.flows.clear();
+    for (const std::uint32_t member : group.members) {
+      job.ranks[member].groups[static_cast<std::size_t>(group.kind)] = static_cast<std::int32_t>(c);
+    }
+    job.groups.push_back(std::move(group));
+  }
+}
+
+void Quotient::add_peers(program::Job& job) const {
+  for (std::size_t c = 0; c < classes_.flows.count(); ++c) {
+    const std::uint32_t index = classes_.flows.representative[c];
+    const WorldFlow& real = world_.flows[index];
+    if (real.group != kNoGroup) continue;
+    program::Rank& source = job.ranks[classes_.ranks.of[real.source]];
+    program::Peer& peer = source.peers[static_cast<std::size_t>(real.peer)];
+    peer.rank = static_cast<std::int32_t>(classes_.ranks.of[real.target]);
+    peer.flow = flow(index);
+    if (!options_.free_communication) peer.latency = cluster_.point_to_point_latency + real.latency;
+  }
+}
+
+/// Visits every hop of a job.
+template <class Visit>
+void for_each_hop(program::Job& job, Visit visit) {
+  for (program::Group& group : job.groups) {
+    for (program::RingFlow& ring : group.flows) std::for_each(ring.flow.route.begin(), ring.flow.route.end(), visit);
+  }
+  for (program::Rank& rank : job.ranks) {
+    for (program::Peer& peer : rank.peers) {
+      std::for_each(peer.flow.route.begin(), peer.flow.route.end(), visit);
+    }
+  }
+}
+
+/// Links in use, renumbered. Dividing a link's bandwidth and its weights by their common divisor changes no rate
+/// and keeps the weights small.
+void Quotient::add_links(program::Job& job) const {
+  std::map<std::uint32_t, std::uint32_t> divisor;
+  for_each_hop(job, [&](program::Hop& hop) { divisor[hop.link] = std::gcd(divisor[hop.link], hop.weight); });
+  std::map<std::uint32_t, std::uint32_t> number;
+  for (const auto& [link, common] : divisor) {
+    number[link] = static_cast<std::uint32_t>(job.links.size());
+    const std::uint32_t real = classes_.links.representative[link];
+    job.links.push_back({topology_.link_name(real), topology_.bandwidth(real) / static_cast<double>(common)});
+  }
+  for_each_hop(job, [&](program::Hop& hop) {
+    hop.weight /= divisor[hop.link];
+    hop.link = number[hop.link];
+  });
+}
+
+}  // namespace
+
+program::Job build_job(const plan::ParallelPlan& plan, const hardware::ClusterSpec& cluster, bool tied,
+                       std::vector<program::Program> programs, const FoldOptions& options) {
+  const hardware::Topology topology(cluster, plan.gpus);
+  const World world = build_world(plan, cluster, topology, tied);
+  const Partition classes = partition(world, plan, topology, options.fold);
+  program::Job job;
+  job.programs = std::move(programs);
+  job.world_size = plan.gpus;
+  const Quotient quotient(world, classes, cluster, topology, options);
+  quotient.add_ranks(plan, job);
+  quotient.add_groups(job);
+  quotient.add_peers(job);
+  quotient.add_links(job);
+  job.folded = static_cast<std::int64_t>(job.ranks.size()) < plan.gpus;
+  return job;
+}
+
+}  // namespace trainsim::folding

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/folding/world.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace trainsim::folding {
+
+namespace {
+
+using plan::Coordinates;
+using program::GroupKind;
+using program::PeerKind;
+
+/// Adds groups and flows to a world.
+class WorldBuilder {
+ public:
+  WorldBuilder(const plan::ParallelPlan& plan, const hardware::Topology& topology, World& world)
+      : plan_(plan), topology_(topology), world_(world) {}
+
+  void add_tensor_groups();
+  void add_data_groups();
+  void add_embedding_groups();
+  void add_channels();
+
+ private:
+  std::uint32_t rank(std::int64_t tensor, std::int64_t data, std::int64_t stage) const {
+    return static_cast<std::uint32_t>(plan::rank_of(plan_, Coordinates{tensor, data, stage}));
+  }
+  void add_group(GroupKind kind, const std::vector<std::uint32_t>& members);
+  void add_rings(std::uint32_t group, const std::vector<std::uint32_t>& members);
+  void add_flow(WorldFlow flow);
+
+  const plan::ParallelPlan& plan_;
+  const hardware::Topology& topology_;
+  World& world_;
+};
+
+void WorldBuilder::add_flow(WorldFlow flow) {
+  const hardware::Route route = topology_.route(flow.source, flow.target);
+  flow.latency = route.latency;
+  flow.path_begin = static_cast<std::uint32_t>(world_.paths.size());
+  world_.paths.insert(world_.paths.end(), route.links.begin(), route.links.end());
+  flow.path_end = static_cast<std::uint32_t>(world_.paths.size());
+  world_.flows.push_back(flow);
+}
+
+/// One ring through all members, node by node. With g members in a node NCCL opens g rings that enter and leave
+/// each node at different members, so that all their NICs work; each ring carries 1/g of the data.
+void WorldBuilder::add_rings(std::uint32_t group, const std::vector<std::uint32_t>& members) {
+  std::map<std::int64_t, std::vector<std::uint32_t>> by_node;
+  for (const std::uint32_t member : members) by_node[topology_.node_of(member)].push_back(member);
+  std::size_t rings = 1;
+  if (by_node.size() > 1) {
+    for (const auto& [node, inside] : by_node) rings = std::max(rings, inside.size());
+  }
+  for (std::size_t ring = 0; ring < rings; ++ring) {
+    std::vector<std::uint32_t> order;
+    for (const auto& [node, inside] : by_node) {
+      for (std::size_t i = 0; i < inside.size(); ++i) order.push_back(inside[(ring + i) % inside.size()]);
+    }
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      WorldFlow flow;
+      flow.source = order[i];
+      flow.target = order[(i + 1) % order.size()];
+      flow.group = group;
+      flow.share = 1.0 / static_cast<double>(rings);
+      add_flow(flow);
+    }
+  }
+}
+
+void WorldBuilder::add_group(GroupKind kind, const std::vector<std::uint32_t>& members) {
+  if (members.size() < 2) return;
+  WorldGroup group;
+  group.kind = kind;
+  group.member_begin = static_cast<std::uint32_t>(world_.members.size());
+  world_.members.insert(world_.members.end(), members.begin(), members.end());
+  group.member_end = static_cast<std::uint32_t>(world_.members.size());
+  group.flow_begin = static_cast<std::uint32_t>(world_.flows.size());
+  add_rings(static_cast<std::uint32_t>(world_.groups.size()), members);
+  group.flow_end = static_cast<std::uint32_t>(world_.flows.size());
+  world_.groups.push_back(group);
+}
+
+void WorldBuilder::add_tensor_groups() {
+  for (std::int64_t stage = 0; stage < plan_.pipeline_parallel; ++stage) {
+    for (std::int64_t data = 0; data < plan_.data_parallel; ++data) {
+      std::vector<std::uint32_t> members;
+      for (std::int64_t tensor = 0; tensor < plan_.tensor_parallel; ++tensor) {
+        members.push_back(rank(tensor, data, stage));
+      }
+      add_group(GroupKind::kTensor, members);
+    }
+  }
+}
+
+void WorldBuilder::add_data_groups() {
+  for (std::int64_t stage = 0; stage < plan_.pipeline_parallel; ++stage) {
+    for (std::int64_t tensor = 0; tensor < plan_.tensor_parallel; ++tensor) {
+      std::vector<std::uint32_t> members;
+      for (std::int64_t data = 0; data < plan_.data_parallel; ++data) members.push_back(rank(tensor, data, stage));
+      add_group(GroupKind::kData, members);
+    }
+  }
+}
+
+void WorldBuilder::add_embedding_groups() {
+  if (plan_.pipeline_parallel < 2) return;
+  for (std::int64_t data = 0; data < plan_.data_parallel; ++data) {
+    for (std::int64_t tensor = 0; tensor < plan_.tensor_parallel; ++tensor) {
+      add_group(GroupKind::kEmbedding, {rank(tensor, data, 0), rank(tensor, data, plan_.pipeline_parallel - 1)});
+    }
+  }
+}
+
+void WorldBuilder::add_channels() {
+  const std::int64_t p = plan_.pipeline_parallel;
+  if (p < 2) return;
+  const bool wraps = plan_.virtual_pipeline > 1;
+  for (std::int64_t r = 0; r < world_.size; ++r) {
+    const Coordinates at = plan::coordinates_of(plan_, r);
+    WorldFlow flow;
+    flow.source = static_cast<std::uint32_t>(r);
+    flow.group = kNoGroup;
+    if (wraps || at.stage + 1 < p) {
+      flow.peer = PeerKind::kNextStage;
+      flow.target = rank(at.tensor, at.data, (at.stage + 1) % p);
+      add_flow(flow);
+    }
+    if (wraps || at.stage > 0) {
+      flow.peer = PeerKind::kPreviousStage;
+      flow.target = rank(at.tensor, at.data, (at.stage + p - 1) % p);
+      add_flow(flow);
+    }
+  }
+}
+
+}  // namespace
+
+World build_world(const plan::ParallelPlan& plan, const hardware::ClusterSpec& cluster,
+                  const hardware::Topology& topology, bool tied) {
+  World world;
+  world.size = plan.gpus;
+  world.slowdown.assign(static_cast<std::size_t>(plan.gpus), 1.0);
+  for (const hardware::SlowGpu& slow : cluster.slow_gpus) {
+    world.slowdown[static_cast<std::size_t>(slow.gpu)] *= slow.slowdown;
+  }
+  WorldBuilder builder(plan, topology, world);
+  builder.add_tensor_groups();
+  builder.add_data_groups();
+  if (tied) builder.add_embedding_groups();
+  builder.add_channels();
+  return world;
+}
+
+}  // namespace trainsim::folding

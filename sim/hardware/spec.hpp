@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/base/units.hpp"
+
+namespace trainsim::hardware {
+
+/// A GPU and the constants that turn shapes into seconds. Every constant is per GPU type, never per run.
+struct GpuSpec {
+  std::string name;
+  /// Memory that the driver reports as total.
+  Bytes memory = 0;
+  /// Peak bandwidth of the GPU's memory.
+  BytesPerSecond memory_bandwidth = 0;
+  /// Fraction of memory_bandwidth that streaming kernels reach, in (0, 1].
+  double memory_efficiency = 0;
+  /// Dense (no sparsity) matrix peaks by precision; 0 where the GPU lacks the precision.
+  FlopsPerSecond peak_fp32 = 0;
+  FlopsPerSecond peak_fp16 = 0;
+  FlopsPerSecond peak_bf16 = 0;
+  FlopsPerSecond peak_fp8 = 0;
+  /// Fraction of the peak that the best matrix-multiply shape reaches, in (0, 1].
+  double matmul_efficiency = 0;
+  /// Inner dimension at which a matrix multiply loses half of its efficiency to prologue and epilogue.
+  double matmul_half_k = 0;
+  /// Output tile that one SM computes at a time, rows and columns.
+  std::int64_t tile_m = 128;
+  std::int64_t tile_n = 256;
+  /// Streaming multiprocessors: tiles are computed in waves of this many.
+  std::int64_t multiprocessors = 0;
+  /// Fraction of the peak that fused attention reaches, forward and backward, in (0, 1].
+  double attention_efficiency_forward = 0;
+  double attention_efficiency_backward = 0;
+  /// Shortest time between the start of two dependent kernels on the GPU, however small they are.
+  Seconds kernel_overhead = 0;
+  /// Time the host needs to launch one kernel from eager PyTorch.
+  Seconds launch_interval_eager = 0;
+  /// The same for compiled models, and for replayed CUDA graphs.
+  Seconds launch_interval_compiled = 0;
+  Seconds launch_interval_graph = 0;
+};
+
+/// One kind of connection. All numbers are per direction.
+struct LinkSpec {
+  /// Data-sheet bandwidth of one direction.
+  BytesPerSecond bandwidth = 0;
+  /// Fraction of it that collectives reach with large messages, in (0, 1].
+  double efficiency = 1.0;
+  /// Time for a message to cross the link once, software included.
+  Seconds latency = 0;
+
+  /// What a flow can really get.
+  BytesPerSecond effective_bandwidth() const { return bandwidth * efficiency; }
+};
+
+/// How the GPUs of a node reach each other.
+enum class IntraNodeKind {
+  /// Every GPU has one port into a non-blocking switch (NVSwitch).
+  kSwitch,
+  /// GPUs hang under one PCIe root; traffic between them shares each GPU's PCIe port.
+  kPcie,
+};
+
+/// How nodes reach each other.
+enum class FabricKind {
+  /// Every NIC of a node connects to the node's leaf switch; leaves connect to a spine layer.
+  kFatTree,
+  /// NIC i of each node connects to rail leaf i of its group of nodes; leaves connect to a spine layer.
+  kRailOptimized,
+};
+
+/// A GPU that runs slower than its type, by a factor on its compute times (>= 1).
+struct SlowGpu {
+  /// Global rank of the GPU.
+  std::int64_t gpu = 0;
+  double slowdown = 1.0;
+};
+
+/// A cluster of equal nodes.
+struct ClusterSpec {
+  std::string name;
+  GpuSpec gpu;
+  std::int64_t gpus_per_node = 0;
+  /// NICs of a node; GPU g uses NIC g * nics_per_node / gpus_per_node. 0 only for single-node clusters.
+  std::int64_t nics_per_node = 0;
+  IntraNodeKind intra_node_kind = IntraNodeKind::kSwitch;
+  /// From a GPU to the switch or PCIe root of its node.
+  LinkSpec intra_node;
+  /// From a GPU to its NIC.
+  LinkSpec pcie;
+  /// From a NIC to its leaf switch.
+  LinkSpec nic;
+  FabricKind fabric = FabricKind::kFatTree;
+  /// Nodes below one leaf (fat-tree) or below one group of rail leaves (rail-optimised).
+  std::int64_t nodes_per_leaf = 0;
+  /// Bandwidth below a leaf over bandwidth above it; 1 is full bisection.
+  double oversubscription = 1.0;
+  /// Latency of one switch-to-switch hop.
+  Seconds switch_latency = 0;
+  /// Fixed cost of starting a collective on the GPU (kernel launch and protocol set-up).
+  Seconds collective_latency = 0;
+  /// The same for a point-to-point message.
+  Seconds point_to_point_latency = 0;
+  /// Largest number of GPUs that exist; 0 when the cluster can be grown freely.
+  std::int64_t max_gpus = 0;
+  std::vector<SlowGpu> slow_gpus;
+};
+
+}  // namespace trainsim::hardware

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/lowering/emitter.hpp"
+
+#include <algorithm>
+
+namespace trainsim::lowering {
+
+using program::Cause;
+using program::GroupKind;
+using program::Instruction;
+using program::Opcode;
+using program::Stream;
+
+RegisteredPass Emitter::register_pass(const Pass& pass) {
+  RegisteredPass registered;
+  for (const Step& step : pass) {
+    RegisteredPass::Item item{step.kind, step.cause, step.op, 0, step.bytes};
+    if (step.kind == StepKind::kCompute) {
+      item.segment = static_cast<std::uint32_t>(program_.segments.size());
+      program_.segments.push_back(kernels_.segment(step.name, step.kernels));
+      item.amount = program_.segments.back().seconds;
+    }
+    registered.items.push_back(item);
+  }
+  return registered;
+}
+
+void Emitter::emit(const RegisteredPass& pass) {
+  for (const RegisteredPass::Item& item : pass.items) {
+    switch (item.kind) {
+      case StepKind::kCompute: {
+        Instruction compute;
+        compute.op = Opcode::kCompute;
+        compute.cause = item.cause;
+        compute.id = item.segment;
+        compute.amount = item.amount;
+        push(Stream::kCompute, compute);
+        const Flops flops = program_.segments[item.segment].flops;
+        program_.flops += flops;
+        if (item.cause == Cause::kRecompute) program_.recomputed_flops += flops;
+        break;
+      }
+      case StepKind::kCollective:
+        collective(Stream::kCompute, GroupKind::kTensor, item.op, item.amount, item.cause);
+        break;
+      case StepKind::kStartCollective: {
+        const std::uint32_t ready = record(Stream::kCompute);
+        wait(Stream::kTensor, ready, item.cause);
+        collective(Stream::kTensor, GroupKind::kTensor, item.op, item.amount, item.cause);
+        pending_event_ = record(Stream::kTensor);
+        break;
+      }
+      case StepKind::kJoin:
+        wait(Stream::kCompute, pending_event_, item.cause);
+        break;
+    }
+  }
+}
+
+void Emitter::memory(Opcode op, program::MemoryCategory category, std::uint32_t tensor, Bytes bytes) {
+  if (bytes == 0) return;
+  Instruction instruction;
+  instruction.op = op;
+  instruction.memory = category;
+  instruction.id = tensor;
+  instruction.amount = static_cast<double>(bytes);
+  push(Stream::kCompute, instruction);
+}
+
+void Emitter::allocate(program::MemoryCategory category, std::uint32_t tensor, Bytes bytes) {
+  memory(Opcode::kAllocate, category, tensor, bytes);
+}
+
+void Emitter::free(program::MemoryCategory category, std::uint32_t tensor, Bytes bytes) {
+  memory(Opcode::kFree, category, tensor, bytes);
+}
+
+std::uint32_t Emitter::tensor(const std::string& name) {
+  const auto found = std::find(program_.tensors.begin(), program_.tensors.end(), name);
+  if (found != program_.tensors.end()) return static_cast<std::uint32_t>(found - program_.tensors.begin());
+  program_.tensors.push_back(name);
+  return static_cast<std::uint32_t>(program_.tensors.size() - 1);
+}
+
+void Emitter::collective(Stream stream, GroupKind group, program::CollectiveOp op, double bytes, Cause cause) {
+  Instruction instruction;
+  instruction.op = Opcode::kCollective;
+  instruction.cause = cause;
+  instruction.group = group;
+  instruction.collective = op;
+  instruction.amount = bytes;
+  push(stream, instruction);
+}
+
+void Emitter::send(Stream stream, program::PeerKind peer, std::uint32_t message, double bytes) {
+  Instruction instruction;
+  instruction.op = Opcode::kSend;
+  instruction.cause = Cause::kPipelineCommunication;
+  instruction.peer = peer;
+  instruction.id = message;
+  instruction.amount = bytes;
+  push(stream, instruction);
+}
+
+void Emitter::receive(std::uint32_t message) {
+  Instruction instruction;
+  instruction.op = Opcode::kReceive;
+  instruction.cause = Cause::kPipelineCommunication;
+  instruction.id = message;
+  push(Stream::kCompute, instruction);
+}
+
+std::uint32_t Emitter::record(Stream stream) {
+  Instruction instruction;
+  instruction.op = Opcode::kRecord;
+  instruction.id = program_.events++;
+  push(stream, instruction);
+  return instruction.id;
+}
+
+void Emitter::wait(Stream stream, std::uint32_t event, Cause cause) {
+  Instruction instruction;
+  instruction.op = Opcode::kWait;
+  instruction.cause = cause;
+  instruction.id = event;
+  push(stream, instruction);
+}
+
+void Emitter::begin_slot(char kind, std::int32_t micro_batch, std::int32_t chunk) {
+  Instruction instruction;
+  instruction.op = Opcode::kSlotBegin;
+  instruction.id = static_cast<std::uint32_t>(program_.slots.size());
+  program_.slots.push_back({kind, micro_batch, chunk});
+  push(Stream::kCompute, instruction);
+}
+
+void Emitter::end_slot() {
+  Instruction instruction;
+  instruction.op = Opcode::kSlotEnd;
+  instruction.id = static_cast<std::uint32_t>(program_.slots.size() - 1);
+  push(Stream::kCompute, instruction);
+}
+
+}  // namespace trainsim::lowering

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/cost/kernel_model.hpp"
+#include "sim/lowering/pass.hpp"
+#include "sim/program/program.hpp"
+
+namespace trainsim::lowering {
+
+/// A pass whose compute steps are registered as segments of a program, ready to be emitted many times.
+struct RegisteredPass {
+  struct Item {
+    StepKind kind = StepKind::kCompute;
+    program::Cause cause = program::Cause::kForward;
+    program::CollectiveOp op = program::CollectiveOp::kAllReduce;
+    std::uint32_t segment = 0;
+    double amount = 0;
+  };
+  std::vector<Item> items;
+};
+
+/// Appends instructions to a program.
+class Emitter {
+ public:
+  Emitter(program::Program& program, const cost::KernelModel& kernels) : program_(program), kernels_(kernels) {}
+
+  /// Registers the pass's compute steps as segments.
+  RegisteredPass register_pass(const Pass& pass);
+  /// Emits a registered pass on the compute stream; overlapped collectives go to the tensor stream.
+  void emit(const RegisteredPass& pass);
+
+  void allocate(program::MemoryCategory category, std::uint32_t tensor, Bytes bytes);
+  void free(program::MemoryCategory category, std::uint32_t tensor, Bytes bytes);
+  /// Number of a tensor name, for allocate and free.
+  std::uint32_t tensor(const std::string& name);
+  void collective(program::Stream stream, program::GroupKind group, program::CollectiveOp op, double bytes,
+                  program::Cause cause);
+  void send(program::Stream stream, program::PeerKind peer, std::uint32_t message, double bytes);
+  void receive(std::uint32_t message);
+  /// Marks a new event on a stream; the number is for `wait`.
+  std::uint32_t record(program::Stream stream);
+  void wait(program::Stream stream, std::uint32_t event, program::Cause cause);
+  void begin_slot(char kind, std::int32_t micro_batch, std::int32_t chunk);
+  void end_slot();
+
+ private:
+  void push(program::Stream stream, const program::Instruction& instruction) {
+    program_.stream(stream).push_back(instruction);
+  }
+  void memory(program::Opcode op, program::MemoryCategory category, std::uint32_t tensor, Bytes bytes);
+
+  program::Program& program_;
+  const cost::KernelModel& kernels_;
+  std::uint32_t pending_event_ = 0;
+};
+
+}  // namespace trainsim::lowering

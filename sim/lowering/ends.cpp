@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/lowering/ends.hpp"
+
+#include <utility>
+
+#include "sim/lowering/kernels.hpp"
+
+namespace trainsim::lowering {
+
+namespace {
+
+using program::Cause;
+using program::CollectiveOp;
+
+CollectiveOp reduction(const Shapes& shapes) {
+  return shapes.sequence_parallel ? CollectiveOp::kReduceScatter : CollectiveOp::kAllReduce;
+}
+
+Pass head_forward(const KernelBook& book) {
+  const Shapes& shapes = book.shapes();
+  Pass pass;
+  add_compute(pass, "final norm", Cause::kForward, book.norm_forward());
+  if (shapes.sequence_parallel) {
+    add_collective(pass, CollectiveOp::kAllGather, static_cast<double>(shapes.residual_bytes()));
+  }
+  Kernels kernels = {book.linear("logits", shapes.hidden, shapes.vocab)};
+  for (program::Kernel& kernel : book.loss_forward()) kernels.push_back(std::move(kernel));
+  add_compute(pass, "logits + loss", Cause::kForward, kernels);
+  // Maximum, target logit and sum of exponentials: one fp32 number per token each (Megatron-LM's vocabulary-parallel
+  // cross-entropy).
+  for (int i = 0; i < 3; ++i) {
+    add_collective(pass, CollectiveOp::kAllReduce, 4.0 * static_cast<double>(shapes.tokens));
+  }
+  return pass;
+}
+
+Pass head_backward(const KernelBook& book) {
+  const Shapes& shapes = book.shapes();
+  const auto bytes = static_cast<double>(shapes.residual_bytes());
+  Pass pass;
+  Kernels kernels = book.loss_backward();
+  kernels.push_back(book.input_gradient("logits", shapes.hidden, shapes.vocab));
+  add_compute(pass, "loss + logits input gradient", Cause::kBackward, kernels);
+  add_start(pass, reduction(shapes), bytes);
+  add_compute(pass, "logits weight gradient", Cause::kBackward,
+              {book.weight_gradient("logits", shapes.hidden, shapes.vocab)});
+  add_join(pass);
+  add_compute(pass, "final norm backward", Cause::kBackward, book.norm_backward());
+  return pass;
+}
+
+}  // namespace
+
+Ends build_ends(const model::ModelSpec& model, const plan::ParallelPlan& plan, const cost::KernelModel& kernels) {
+  const KernelBook book(model, plan, kernels);
+  const Shapes& shapes = book.shapes();
+  const auto bytes = static_cast<double>(shapes.residual_bytes());
+  const auto ready = [&](Pass pass) {
+    return simplify(std::move(pass), plan.tensor_parallel, plan.overlap_tensor_communication);
+  };
+  Ends ends;
+  add_compute(ends.embedding_forward, "embedding", Cause::kForward, book.embedding_forward());
+  add_collective(ends.embedding_forward, reduction(shapes), bytes);
+  if (shapes.sequence_parallel) add_collective(ends.embedding_backward, CollectiveOp::kAllGather, bytes);
+  add_compute(ends.embedding_backward, "embedding gradient", Cause::kBackward, book.embedding_backward());
+  ends.embedding_forward = ready(std::move(ends.embedding_forward));
+  ends.embedding_backward = ready(std::move(ends.embedding_backward));
+  ends.head_forward = ready(head_forward(book));
+  ends.head_backward = ready(head_backward(book));
+  ends.embedding_stored = model.dropout > 0 ? shapes.residual_elements : 0;
+  ends.head_stored = 2 * shapes.residual_elements * shapes.element;
+  ends.logits_stored = 4 * shapes.tokens * shapes.vocab;
+  ends.logits_buffers = shapes.element * shapes.tokens * shapes.vocab;
+  return ends;
+}
+
+Pass optimizer_pass(const plan::ParallelPlan& plan, const cost::KernelModel& kernels, double parameters,
+                    double held) {
+  const auto gradient = static_cast<double>(plan.gradient_bytes);
+  Kernels work = {kernels.stream("gradient norm", held * gradient, 2, program::KernelKind::kOptimizer)};
+  if (plan.gradient_bytes < 4) {
+    work.push_back(kernels.stream("gradients to fp32", parameters * (gradient + 4.0), 1,
+                                  program::KernelKind::kOptimizer));
+  }
+  // Gradient (4), master weight, two moments (8 each, read and written) and the new parameter.
+  const double adam = 4.0 + 3.0 * 8.0 + kernels.element_bytes();
+  work.push_back(kernels.stream("adam", parameters * adam, 4, program::KernelKind::kOptimizer));
+  work.push_back(kernels.stream("clear gradients", held * gradient, 1, program::KernelKind::kOptimizer));
+  Pass pass;
+  add_compute(pass, "optimizer", Cause::kOptimizer, work);
+  return pass;
+}
+
+}  // namespace trainsim::lowering

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "sim/base/units.hpp"
+#include "sim/cost/kernel_model.hpp"
+#include "sim/lowering/pass.hpp"
+#include "sim/model/model_spec.hpp"
+#include "sim/plan/plan.hpp"
+
+namespace trainsim::lowering {
+
+/// Passes and bytes of what sits before the first layer and after the last one.
+struct Ends {
+  Pass embedding_forward;
+  Pass embedding_backward;
+  /// Final norm, logits and loss.
+  Pass head_forward;
+  Pass head_backward;
+  /// Bytes kept per micro-batch: the embedding's dropout mask; the head's norm and projection inputs.
+  Bytes embedding_stored = 0;
+  Bytes head_stored = 0;
+  /// fp32 softmax kept until the head's backward, and the logits in compute precision beside it.
+  Bytes logits_stored = 0;
+  Bytes logits_buffers = 0;
+};
+
+Ends build_ends(const model::ModelSpec& model, const plan::ParallelPlan& plan, const cost::KernelModel& kernels);
+
+/// Kernels of the optimizer step over `parameters` of this rank's shard, and of the gradient norm and clearing over
+/// all `held` parameters: mixed-precision Adam.
+Pass optimizer_pass(const plan::ParallelPlan& plan, const cost::KernelModel& kernels, double parameters,
+                    double held);
+
+}  // namespace trainsim::lowering

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/lowering/kernels.hpp"
+
+namespace trainsim::lowering {
+
+KernelBook::KernelBook(const model::ModelSpec& model, const plan::ParallelPlan& plan,
+                       const cost::KernelModel& kernels)
+    : model_(model), plan_(plan), kernels_(kernels), shapes_(model, plan) {}
+
+program::Kernel KernelBook::pass(const char* name, double elements, double bytes_per_element, int launches) const {
+  return kernels_.stream(name, elements * bytes_per_element * kernels_.element_bytes() / 2.0, launches);
+}
+
+double KernelBook::score_elements() const {
+  return static_cast<double>(shapes_.tokens * model_.sequence_length * shapes_.heads);
+}
+
+Kernels KernelBook::norm_forward() const {
+  const auto n = static_cast<double>(shapes_.residual_elements);
+  if (plan_.fusion == plan::Fusion::kNone && model_.normalization == model::Normalization::kRmsNorm) {
+    // Without a fused kernel RMSNorm is square, mean, rsqrt, two multiplies and casts.
+    return {pass("norm", n, 22.0, 6)};
+  }
+  return {pass("norm", n, 4.0)};
+}
+
+Kernels KernelBook::norm_backward() const {
+  const auto n = static_cast<double>(shapes_.residual_elements);
+  if (plan_.fusion == plan::Fusion::kNone && model_.normalization == model::Normalization::kRmsNorm) {
+    return {pass("norm backward", n, 40.0, 10)};
+  }
+  // Input gradient and partial weight gradients each read x and dy; one writes dx; a third kernel sums partials.
+  return {pass("norm backward", n, 10.0, 3)};
+}
+
+Kernels KernelBook::residual_forward() const {
+  const auto n = static_cast<double>(shapes_.residual_elements);
+  const bool dropout = model_.dropout > 0;
+  if (plan_.fusion == plan::Fusion::kNone) {
+    Kernels kernels;
+    if (model_.linear_bias) kernels.push_back(pass("bias", n, 4.0));
+    if (dropout) kernels.push_back(pass("dropout", n, 5.0));
+    kernels.push_back(pass("residual add", n, 6.0));
+    return kernels;
+  }
+  // A compiler also feeds the sum straight into the next norm, which then need not read it again.
+  const double saved = plan_.fusion == plan::Fusion::kCompiled ? 2.0 : 0.0;
+  return {pass("bias + dropout + residual", n, (dropout ? 7.0 : 6.0) - saved)};
+}
+
+Kernels KernelBook::residual_backward() const {
+  const auto n = static_cast<double>(shapes_.residual_elements);
+  Kernels kernels = {pass("residual gradient add", n, 6.0)};
+  if (model_.dropout > 0) kernels.push_back(pass("dropout backward", n, 5.0));
+  if (model_.linear_bias) kernels.push_back(pass("bias gradient", n, 2.0));
+  return kernels;
+}
+
+Kernels KernelBook::activation_forward() const {
+  const auto n = static_cast<double>(shapes_.tokens * shapes_.ffn);
+  const bool fused = plan_.fusion != plan::Fusion::kNone;
+  if (model_.gated()) return {pass("gated activation", n, fused ? 6.0 : 10.0, fused ? 1 : 2)};
+  const bool bias = model_.linear_bias && !fused;
+  return {pass("activation", n, bias ? 8.0 : 4.0, bias ? 2 : 1)};
+}
+
+Kernels KernelBook::activation_backward() const {
+  const auto n = static_cast<double>(shapes_.tokens * shapes_.ffn);
+  const bool fused = plan_.fusion != plan::Fusion::kNone;
+  if (model_.gated()) return {pass("gated activation backward", n, fused ? 10.0 : 16.0, fused ? 1 : 3)};
+  Kernels kernels = {pass("activation backward", n, 6.0)};
+  if (model_.linear_bias) kernels.push_back(pass("bias gradient", n, 2.0));
+  return kernels;
+}
+
+Kernels KernelBook::rotary() const {
+  if (model_.position_embedding != model::PositionEmbedding::kRotary) return {};
+  const auto n = static_cast<double>(shapes_.tokens * (shapes_.query_width + shapes_.key_value_width));
+  const bool fused = plan_.fusion != plan::Fusion::kNone;
+  return {pass("rotary", n, fused ? 4.0 : 16.0, fused ? 2 : 8)};
+}
+
+Kernels KernelBook::attention_core_forward() const {
+  if (model_.attention == model::Attention::kStandard) return standard_core_forward();
+  return {kernels_.attention_forward("attention", {plan_.micro_batch_size, model_.sequence_length, shapes_.heads,
+                                                   shapes_.key_value_heads, shapes_.head_dim})};
+}
+
+Kernels KernelBook::attention_core_backward() const {
+  if (model_.attention == model::Attention::kStandard) return standard_core_backward();
+  return {kernels_.attention_backward(
+      "attention backward", {plan_.micro_batch_size, model_.sequence_length, shapes_.heads,
+                             shapes_.key_value_heads, shapes_.head_dim})};
+}
+
+Kernels KernelBook::standard_core_forward() const {
+  const std::int64_t s = model_.sequence_length;
+  const std::int64_t batch = plan_.micro_batch_size * shapes_.heads;
+  const double scores = score_elements();
+  const bool fused = plan_.fusion != plan::Fusion::kNone;
+  Kernels kernels = {kernels_.matmul("attention scores", {batch, s, s, shapes_.head_dim})};
+  // Fused: scale, mask and softmax read and write the scores once. Else each does.
+  kernels.push_back(pass("scale + mask + softmax", scores, fused ? 4.0 : 12.0, fused ? 1 : 3));
+  if (model_.dropout > 0) kernels.push_back(pass("attention dropout", scores, 5.0));
+  kernels.push_back(kernels_.matmul("attention values", {batch, s, shapes_.head_dim, s}));
+  return kernels;
+}
+
+Kernels KernelBook::standard_core_backward() const {
+  const std::int64_t s = model_.sequence_length;
+  const std::int64_t batch = plan_.micro_batch_size * shapes_.heads;
+  const std::int64_t d = shapes_.head_dim;
+  const double scores = score_elements();
+  const bool fused = plan_.fusion != plan::Fusion::kNone;
+  Kernels kernels = {kernels_.matmul("attention values: probability gradient", {batch, s, s, d}),
+                     kernels_.matmul("attention values: value gradient", {batch, s, d, s})};
+  if (model_.dropout > 0) kernels.push_back(pass("attention dropout backward", scores, 5.0));
+  kernels.push_back(pass("softmax backward", scores, fused ? 6.0 : 14.0, fused ? 1 : 3));
+  kernels.push_back(kernels_.matmul("attention scores: query gradient", {batch, s, d, s}));
+  kernels.push_back(kernels_.matmul("attention scores: key gradient", {batch, s, d, s}));
+  return kernels;
+}
+
+Kernels KernelBook::embedding_forward() const {
+  const auto n = static_cast<double>(shapes_.tokens * shapes_.hidden);
+  Kernels kernels = {pass("embedding lookup", n, 4.0)};
+  if (model_.position_embedding == model::PositionEmbedding::kLearned) {
+    kernels.push_back(pass("position add", n, 6.0, 2));
+  }
+  if (model_.dropout > 0) {
+    kernels.push_back(pass("embedding dropout", static_cast<double>(shapes_.residual_elements), 5.0));
+  }
+  return kernels;
+}
+
+Kernels KernelBook::embedding_backward() const {
+  const auto n = static_cast<double>(shapes_.tokens * shapes_.hidden);
+  // Read the gradient, read and write the rows it is added to.
+  return {pass("embedding gradient", n, 2.0 + 2.0 * static_cast<double>(plan_.gradient_bytes), 3)};
+}
+
+Kernels KernelBook::loss_forward() const {
+  const auto n = static_cast<double>(shapes_.tokens * shapes_.vocab);
+  // fp32 copy (2+4), maximum (4), subtract (4+4), exponential (4+4), sum (4), divide (4+4) bytes per logit.
+  const double bytes = plan_.fusion == plan::Fusion::kCompiled ? 14.0 : 38.0;
+  return {kernels_.stream("softmax cross-entropy", n * bytes, plan_.fusion == plan::Fusion::kCompiled ? 2 : 6)};
+}
+
+Kernels KernelBook::loss_backward() const {
+  const auto n = static_cast<double>(shapes_.tokens * shapes_.vocab);
+  // Scale the saved softmax in place (4+4) and cast it to the compute precision (4+2).
+  return {kernels_.stream("softmax cross-entropy backward", n * 14.0, 3)};
+}
+
+program::Kernel KernelBook::linear(const char* name, std::int64_t in, std::int64_t out) const {
+  return kernels_.matmul(name, {1, shapes_.tokens, out, in}, {shapes_.element, false});
+}
+
+program::Kernel KernelBook::input_gradient(const char* name, std::int64_t in, std::int64_t out) const {
+  return kernels_.matmul(std::string(name) + ": input gradient", {1, shapes_.tokens, in, out},
+                         {shapes_.element, false});
+}
+
+program::Kernel KernelBook::weight_gradient(const char* name, std::int64_t in, std::int64_t out) const {
+  return kernels_.matmul(std::string(name) + ": weight gradient", {1, out, in, shapes_.tokens},
+                         {plan_.gradient_bytes, true});
+}
+
+}  // namespace trainsim::lowering

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <vector>
+
+#include "sim/cost/kernel_model.hpp"
+#include "sim/lowering/layer.hpp"
+#include "sim/model/model_spec.hpp"
+#include "sim/plan/plan.hpp"
+
+namespace trainsim::lowering {
+
+/// Kernels of a list, in order.
+using Kernels = std::vector<program::Kernel>;
+
+/// The kernels that a framework launches for each part of a transformer, by fusion mode. Byte counts per element
+/// are derived in docs/modelling.md ("Memory-bound kernels").
+class KernelBook {
+ public:
+  KernelBook(const model::ModelSpec& model, const plan::ParallelPlan& plan, const cost::KernelModel& kernels);
+
+  Kernels norm_forward() const;
+  Kernels norm_backward() const;
+  /// Bias, dropout and residual addition after a row-parallel layer.
+  Kernels residual_forward() const;
+  Kernels residual_backward() const;
+  Kernels activation_forward() const;
+  Kernels activation_backward() const;
+  Kernels rotary() const;
+  /// Scores, softmax, dropout and values: what selective recomputation runs again.
+  Kernels attention_core_forward() const;
+  Kernels attention_core_backward() const;
+  /// Embedding lookup, positions and dropout; and the scatter-add of its gradient.
+  Kernels embedding_forward() const;
+  Kernels embedding_backward() const;
+  /// Softmax cross-entropy over the logits, in fp32.
+  Kernels loss_forward() const;
+  Kernels loss_backward() const;
+
+  /// A linear layer on this rank: forward, input gradient, and weight gradient accumulated in gradient precision.
+  program::Kernel linear(const char* name, std::int64_t in, std::int64_t out) const;
+  program::Kernel input_gradient(const char* name, std::int64_t in, std::int64_t out) const;
+  program::Kernel weight_gradient(const char* name, std::int64_t in, std::int64_t out) const;
+
+  const Shapes& shapes() const { return shapes_; }
+
+ private:
+  /// A kernel that moves `bytes_per_element` (counted for 2-byte elements) over `elements`.
+  program::Kernel pass(const char* name, double elements, double bytes_per_element, int launches = 1) const;
+  Kernels standard_core_forward() const;
+  Kernels standard_core_backward() const;
+  double score_elements() const;
+
+  const model::ModelSpec& model_;
+  const plan::ParallelPlan& plan_;
+  const cost::KernelModel& kernels_;
+  Shapes shapes_;
+};
+
+}  // namespace trainsim::lowering

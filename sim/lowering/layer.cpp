@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/lowering/layer.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "sim/lowering/kernels.hpp"
+
+namespace trainsim::lowering {
+
+namespace {
+
+using program::Cause;
+using program::CollectiveOp;
+
+Kernels joined(Kernels first, const Kernels& second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+
+/// Builds the passes of a layer. Communication is written for tensor parallelism; `simplify` drops what is not
+/// needed.
+class LayerBuilder {
+ public:
+  LayerBuilder(const plan::ParallelPlan& plan, const KernelBook& book)
+      : plan_(plan), book_(book), shapes_(book.shapes()), bytes_(static_cast<double>(shapes_.residual_bytes())) {}
+
+  Pass forward() const;
+  Pass backward() const;
+
+ private:
+  /// Before a column-parallel layer: with sequence parallelism its input is gathered.
+  void gather_input(Pass& pass) const {
+    if (shapes_.sequence_parallel) add_collective(pass, CollectiveOp::kAllGather, bytes_);
+  }
+  /// After a row-parallel layer: partial sums are reduced, and scattered with sequence parallelism.
+  void reduce_output(Pass& pass) const { add_collective(pass, reduction(), bytes_); }
+  CollectiveOp reduction() const {
+    return shapes_.sequence_parallel ? CollectiveOp::kReduceScatter : CollectiveOp::kAllReduce;
+  }
+  void column_parallel_backward(Pass& pass, const char* name, std::int64_t in, std::int64_t out) const;
+  Kernels row_parallel_backward(const char* name, std::int64_t in, std::int64_t out) const {
+    return {book_.input_gradient(name, in, out), book_.weight_gradient(name, in, out)};
+  }
+  std::int64_t qkv_width() const { return shapes_.query_width + 2 * shapes_.key_value_width; }
+
+  const plan::ParallelPlan& plan_;
+  const KernelBook& book_;
+  const Shapes& shapes_;
+  double bytes_;
+};
+
+Pass LayerBuilder::forward() const {
+  const std::int64_t h = shapes_.hidden;
+  Pass pass;
+  add_compute(pass, "norm", Cause::kForward, book_.norm_forward());
+  gather_input(pass);
+  Kernels attention = {book_.linear("qkv", h, qkv_width())};
+  attention = joined(attention, book_.rotary());
+  attention = joined(attention, book_.attention_core_forward());
+  attention.push_back(book_.linear("attention output", shapes_.query_width, h));
+  add_compute(pass, "attention", Cause::kForward, attention);
+  reduce_output(pass);
+  add_compute(pass, "residual + norm", Cause::kForward, joined(book_.residual_forward(), book_.norm_forward()));
+  gather_input(pass);
+  Kernels mlp = {book_.linear("mlp in", h, shapes_.mlp_inputs * shapes_.ffn)};
+  mlp = joined(mlp, book_.activation_forward());
+  mlp.push_back(book_.linear("mlp out", shapes_.ffn, h));
+  add_compute(pass, "mlp", Cause::kForward, mlp);
+  reduce_output(pass);
+  add_compute(pass, "residual", Cause::kForward, book_.residual_forward());
+  return pass;
+}
+
+/// Input gradient first, so that its reduction can run beside the weight gradient; with sequence parallelism the
+/// saved input shard is gathered again beside the input gradient (Korthikanti et al. 2022, section 4.2.2).
+void LayerBuilder::column_parallel_backward(Pass& pass, const char* name, std::int64_t in, std::int64_t out) const {
+  if (shapes_.sequence_parallel) add_start(pass, CollectiveOp::kAllGather, bytes_);
+  add_compute(pass, std::string(name) + " input gradient", Cause::kBackward, {book_.input_gradient(name, in, out)});
+  if (shapes_.sequence_parallel) add_join(pass);
+  add_start(pass, reduction(), bytes_);
+  add_compute(pass, std::string(name) + " weight gradient", Cause::kBackward,
+              {book_.weight_gradient(name, in, out)});
+  add_join(pass);
+}
+
+Pass LayerBuilder::backward() const {
+  const std::int64_t h = shapes_.hidden;
+  Pass pass;
+  add_compute(pass, "residual backward", Cause::kBackward, book_.residual_backward());
+  gather_input(pass);
+  add_compute(pass, "mlp backward", Cause::kBackward,
+              joined(row_parallel_backward("mlp out", shapes_.ffn, h), book_.activation_backward()));
+  column_parallel_backward(pass, "mlp in", h, shapes_.mlp_inputs * shapes_.ffn);
+  add_compute(pass, "norm + residual backward", Cause::kBackward,
+              joined(book_.norm_backward(), book_.residual_backward()));
+  gather_input(pass);
+  add_compute(pass, "attention output backward", Cause::kBackward,
+              row_parallel_backward("attention output", shapes_.query_width, h));
+  if (plan_.recompute.granularity == plan::RecomputeGranularity::kSelective) {
+    add_compute(pass, "attention core", Cause::kRecompute, book_.attention_core_forward());
+  }
+  add_compute(pass, "attention backward", Cause::kBackward,
+              joined(book_.attention_core_backward(), book_.rotary()));
+  column_parallel_backward(pass, "qkv", h, qkv_width());
+  add_compute(pass, "norm backward", Cause::kBackward, book_.norm_backward());
+  return pass;
+}
+
+}  // namespace
+
+Shapes::Shapes(const model::ModelSpec& model, const plan::ParallelPlan& plan)
+    : tokens(plan.micro_batch_size * model.sequence_length),
+      hidden(model.hidden_size),
+      tensor_parallel(plan.tensor_parallel),
+      heads(model.num_attention_heads / plan.tensor_parallel),
+      key_value_heads(std::max<std::int64_t>(1, model.num_key_value_heads / plan.tensor_parallel)),
+      head_dim(model.head_dim),
+      query_width(heads * head_dim),
+      key_value_width(key_value_heads * head_dim),
+      ffn(model.intermediate_size / plan.tensor_parallel),
+      mlp_inputs(model.gated() ? 2 : 1),
+      vocab(model::padded_vocabulary(model.vocab_size, plan.vocab_padding, plan.tensor_parallel) /
+            plan.tensor_parallel),
+      element(plan.element_bytes()),
+      residual_elements(0),
+      sequence_parallel(plan.sequence_parallel && plan.tensor_parallel > 1) {
+  residual_elements = tokens * hidden / (sequence_parallel ? tensor_parallel : 1);
+}
+
+LayerPasses layer_passes(const model::ModelSpec& model, const plan::ParallelPlan& plan,
+                         const cost::KernelModel& kernels) {
+  const KernelBook book(model, plan, kernels);
+  const LayerBuilder builder(plan, book);
+  const auto ready = [&](Pass pass) {
+    return simplify(std::move(pass), plan.tensor_parallel, plan.overlap_tensor_communication);
+  };
+  LayerPasses passes;
+  passes.forward = ready(builder.forward());
+  passes.backward = ready(builder.backward());
+  passes.recompute = with_cause(passes.forward, Cause::kRecompute);
+  return passes;
+}
+
+}  // namespace trainsim::lowering

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cstdint>
+
+#include "sim/base/units.hpp"
+#include "sim/cost/kernel_model.hpp"
+#include "sim/lowering/pass.hpp"
+#include "sim/model/model_spec.hpp"
+#include "sim/plan/plan.hpp"
+
+namespace trainsim::lowering {
+
+/// Sizes of one micro-batch on one tensor-parallel rank.
+struct Shapes {
+  Shapes(const model::ModelSpec& model, const plan::ParallelPlan& plan);
+
+  /// Tokens of a micro-batch, b s.
+  std::int64_t tokens;
+  std::int64_t hidden;
+  std::int64_t tensor_parallel;
+  /// Query and key/value heads of this rank; key/value heads are replicated when there are fewer than ranks.
+  std::int64_t heads;
+  std::int64_t key_value_heads;
+  std::int64_t head_dim;
+  /// Width of queries, of keys (or values) and of the MLP on this rank.
+  std::int64_t query_width;
+  std::int64_t key_value_width;
+  std::int64_t ffn;
+  /// Projections into the MLP: 2 when gated.
+  std::int64_t mlp_inputs;
+  /// Rows of the padded vocabulary on this rank.
+  std::int64_t vocab;
+  /// Bytes of an activation element.
+  std::int64_t element;
+  /// Elements of a residual-stream tensor as this rank stores it: b s h, divided by t with sequence parallelism.
+  std::int64_t residual_elements;
+  bool sequence_parallel;
+
+  /// Bytes of the whole residual-stream tensor.
+  Bytes residual_bytes() const { return tokens * hidden * element; }
+};
+
+/// Forward and backward of one transformer layer on one rank.
+struct LayerPasses {
+  Pass forward;
+  /// Input and weight gradients; with selective recomputation the attention core runs again inside.
+  Pass backward;
+  /// What full recomputation runs again before backward.
+  Pass recompute;
+};
+LayerPasses layer_passes(const model::ModelSpec& model, const plan::ParallelPlan& plan,
+                         const cost::KernelModel& kernels);
+
+/// Bytes of activations of one layer and micro-batch on one rank.
+struct LayerMemory {
+  /// Kept from forward to backward without full recomputation. With dropout, GPT shapes and 2-byte elements these
+  /// are the rows of Korthikanti et al. 2022, table 2.
+  Bytes stored = 0;
+  /// Kept instead when the layer's input is all that is kept.
+  Bytes checkpoint = 0;
+  /// What selective recomputation brings back while the layer's backward runs.
+  Bytes recomputed_core = 0;
+  /// Short-lived buffers while the layer's forward or backward runs.
+  Bytes forward_buffers = 0;
+  Bytes backward_buffers = 0;
+};
+LayerMemory layer_memory(const model::ModelSpec& model, const plan::ParallelPlan& plan);
+
+/// Parameters of one layer, of the embedding and of the head on one tensor-parallel rank. Norms and the biases of
+/// row-parallel layers are replicated. `head_holds_copy` is for a last stage that is not also the first.
+std::int64_t layer_parameters_per_rank(const model::ModelSpec& model, const plan::ParallelPlan& plan);
+std::int64_t embedding_parameters_per_rank(const model::ModelSpec& model, const plan::ParallelPlan& plan);
+std::int64_t head_parameters_per_rank(const model::ModelSpec& model, const plan::ParallelPlan& plan,
+                                      bool head_holds_copy);
+
+}  // namespace trainsim::lowering

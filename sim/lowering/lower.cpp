@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/lowering/lower.hpp"
+
+#include <utility>
+
+#include "sim/lowering/ends.hpp"
+#include "sim/lowering/layer.hpp"
+#include "sim/lowering/stage.hpp"
+
+namespace trainsim::lowering {
+
+namespace {
+
+using program::Cause;
+
+/// A pass that takes a measured time instead of that of its modelled kernels, and does the same operations.
+Pass profiled(const char* name, const Pass& replaced, Cause cause, Seconds seconds) {
+  program::Kernel kernel;
+  kernel.name = name;
+  kernel.kind = program::KernelKind::kProfiled;
+  kernel.seconds = seconds;
+  for (const Step& step : replaced) {
+    for (const program::Kernel& modelled : step.kernels) kernel.flops += modelled.flops;
+  }
+  kernel.launches = 0;
+  Pass pass;
+  add_compute(pass, name, cause, {kernel});
+  return pass;
+}
+
+/// Replaces all modelled times by measured ones: every virtual stage takes the same time, spread over its layers.
+void apply_profile(const plan::StageProfile& profile, StageContext& context) {
+  const auto chunks = static_cast<double>(context.plan.virtual_pipeline);
+  const auto layers = static_cast<double>(context.model.num_layers) / static_cast<double>(context.plan.virtual_stages());
+  context.layer.forward = profiled("forward", context.layer.forward, Cause::kForward, profile.forward / chunks / layers);
+  context.layer.backward = profiled("backward", context.layer.backward, Cause::kBackward, profile.backward / chunks / layers);
+  context.layer.recompute.clear();
+  context.ends.embedding_forward.clear();
+  context.ends.embedding_backward.clear();
+  context.ends.head_forward.clear();
+  context.ends.head_backward.clear();
+}
+
+Seconds pass_seconds(const Pass& pass, const cost::KernelModel& kernels) {
+  Seconds total = 0;
+  for (const Step& step : pass) {
+    if (step.kind == StepKind::kCompute) total += kernels.segment(step.name, step.kernels).seconds;
+  }
+  return total;
+}
+
+}  // namespace
+
+FlopsPerSecond peak_flops(const hardware::GpuSpec& gpu, const plan::ParallelPlan& plan) {
+  switch (plan.precision) {
+    case plan::Precision::kFp32:
+      return gpu.peak_fp32;
+    case plan::Precision::kFp16:
+      return gpu.peak_fp16;
+    case plan::Precision::kBf16:
+      return gpu.peak_bf16;
+    case plan::Precision::kFp8:
+      return gpu.peak_fp8;
+  }
+  return 0;
+}
+
+cost::KernelModel kernel_model(const hardware::GpuSpec& gpu, const plan::ParallelPlan& plan) {
+  Seconds launch = gpu.launch_interval_eager;
+  if (plan.launch == plan::Launch::kCompiled) launch = gpu.launch_interval_compiled;
+  if (plan.launch == plan::Launch::kCudaGraph) launch = gpu.launch_interval_graph;
+  return {gpu, peak_flops(gpu, plan), plan.element_bytes(), launch};
+}
+
+std::int64_t stage_parameters(const model::ModelSpec& model, const plan::ParallelPlan& plan, std::int64_t stage) {
+  const std::vector<std::int64_t> layers = plan::stage_layers(plan, model);
+  std::int64_t held = 0;
+  for (std::int64_t chunk = 0; chunk < plan.virtual_pipeline; ++chunk) {
+    held += layers[static_cast<std::size_t>(chunk * plan.pipeline_parallel + stage)];
+  }
+  std::int64_t parameters = held * layer_parameters_per_rank(model, plan);
+  if (stage == 0) parameters += embedding_parameters_per_rank(model, plan);
+  if (stage == plan.pipeline_parallel - 1) {
+    parameters += head_parameters_per_rank(model, plan, plan.pipeline_parallel > 1);
+  }
+  return parameters;
+}
+
+std::vector<program::Program> lower(const model::ModelSpec& model, const plan::ParallelPlan& plan,
+                                    const hardware::GpuSpec& gpu, const schedule::Schedule& schedule) {
+  const cost::KernelModel kernels = kernel_model(gpu, plan);
+  StageContext context{model,
+                       plan,
+                       schedule,
+                       kernels,
+                       layer_passes(model, plan, kernels),
+                       layer_memory(model, plan),
+                       build_ends(model, plan, kernels),
+                       plan::stage_layers(plan, model)};
+  if (plan.profile) apply_profile(*plan.profile, context);
+  std::vector<program::Program> programs(static_cast<std::size_t>(plan.pipeline_parallel));
+  for (std::int64_t stage = 0; stage < plan.pipeline_parallel; ++stage) {
+    StageLowering(context, stage, programs[static_cast<std::size_t>(stage)]).lower();
+  }
+  return programs;
+}
+
+Seconds single_gpu_time(const model::ModelSpec& model, const plan::ParallelPlan& plan,
+                        const hardware::GpuSpec& gpu) {
+  plan::ParallelPlan single = plan;
+  single.gpus = single.tensor_parallel = single.pipeline_parallel = single.virtual_pipeline = single.data_parallel = 1;
+  single.sequence_parallel = false;
+  single.recompute = {};
+  single.sharding = plan::Sharding::kNone;
+  single.pipeline_layout.clear();
+  const cost::KernelModel kernels = kernel_model(gpu, single);
+  const auto micro_batches = static_cast<double>(single.micro_batches());
+  if (plan.profile) {
+    const auto stages = static_cast<double>(plan.pipeline_parallel * plan.tensor_parallel);
+    return micro_batches * stages * (plan.profile->forward + plan.profile->backward);
+  }
+  const LayerPasses layer = layer_passes(model, single, kernels);
+  const Ends ends = build_ends(model, single, kernels);
+  const Seconds layers = static_cast<double>(model.num_layers) *
+                         (pass_seconds(layer.forward, kernels) + pass_seconds(layer.backward, kernels));
+  const Seconds outside = pass_seconds(ends.embedding_forward, kernels) +
+                          pass_seconds(ends.embedding_backward, kernels) +
+                          pass_seconds(ends.head_forward, kernels) + pass_seconds(ends.head_backward, kernels);
+  const auto parameters = static_cast<double>(stage_parameters(model, single, 0));
+  return micro_batches * (layers + outside) +
+         pass_seconds(optimizer_pass(single, kernels, parameters, parameters), kernels);
+}
+
+}  // namespace trainsim::lowering

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "sim/base/units.hpp"
+#include "sim/cost/kernel_model.hpp"
+#include "sim/hardware/spec.hpp"
+#include "sim/model/model_spec.hpp"
+#include "sim/plan/plan.hpp"
+#include "sim/program/program.hpp"
+#include "sim/schedule/schedule.hpp"
+
+namespace trainsim::lowering {
+
+/// The kernel model of a GPU at a plan's precision and launch mode.
+cost::KernelModel kernel_model(const hardware::GpuSpec& gpu, const plan::ParallelPlan& plan);
+/// Dense matrix peak of the plan's precision.
+FlopsPerSecond peak_flops(const hardware::GpuSpec& gpu, const plan::ParallelPlan& plan);
+
+/// Parameters that one rank of a stage holds.
+std::int64_t stage_parameters(const model::ModelSpec& model, const plan::ParallelPlan& plan, std::int64_t stage);
+
+/// One program per stage, in stage order. REQUIRES: a plan that plan::check accepts and its schedule.
+std::vector<program::Program> lower(const model::ModelSpec& model, const plan::ParallelPlan& plan,
+                                    const hardware::GpuSpec& gpu, const schedule::Schedule& schedule);
+
+/// Time of the same global batch on one imaginary GPU with enough memory: unsplit kernels, no communication, no
+/// bubble, no recomputation. The reference of scaling efficiency (docs/output.md).
+Seconds single_gpu_time(const model::ModelSpec& model, const plan::ParallelPlan& plan,
+                        const hardware::GpuSpec& gpu);
+
+}  // namespace trainsim::lowering

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/program/program.hpp"
+
+namespace trainsim::lowering {
+
+/// What a step of a pass does.
+enum class StepKind : std::uint8_t {
+  /// Runs kernels.
+  kCompute,
+  /// A tensor-parallel collective that compute waits for.
+  kCollective,
+  /// A tensor-parallel collective that runs beside the following steps, until kJoin.
+  kStartCollective,
+  /// Waits for the collective started last.
+  kJoin,
+};
+
+/// One step of a pass through a layer, the embedding or the head.
+struct Step {
+  StepKind kind = StepKind::kCompute;
+  program::Cause cause = program::Cause::kForward;
+  std::string name;
+  std::vector<program::Kernel> kernels;
+  program::CollectiveOp op = program::CollectiveOp::kAllReduce;
+  /// Bytes of the whole tensor that a collective works on.
+  double bytes = 0;
+};
+
+/// Steps in order.
+using Pass = std::vector<Step>;
+
+/// Appends compute, a blocking collective, or an overlapped one with its join.
+void add_compute(Pass& pass, std::string name, program::Cause cause, std::vector<program::Kernel> kernels);
+void add_collective(Pass& pass, program::CollectiveOp op, double bytes);
+void add_start(Pass& pass, program::CollectiveOp op, double bytes);
+void add_join(Pass& pass);
+
+/// The pass without communication when there is one tensor-parallel rank, without overlap when `overlap` is
+/// false, and with neighbouring compute steps of one cause merged, as nothing separates them.
+Pass simplify(Pass pass, std::int64_t tensor_parallel, bool overlap);
+
+/// The same steps, with every compute booked as `cause`.
+Pass with_cause(Pass pass, program::Cause cause);
+
+}  // namespace trainsim::lowering

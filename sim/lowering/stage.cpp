@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/lowering/stage.hpp"
+
+#include <algorithm>
+
+#include "sim/lowering/lower.hpp"
+
+namespace trainsim::lowering {
+
+using program::Cause;
+using program::CollectiveOp;
+using program::GroupKind;
+using program::MemoryCategory;
+using program::PeerKind;
+using program::Stream;
+using schedule::Slot;
+using schedule::SlotKind;
+
+StageLowering::StageLowering(const StageContext& context, std::int64_t stage, program::Program& program)
+    : context_(context),
+      stage_(stage),
+      program_(program),
+      emit_(program, context.kernels),
+      layer_parameters_(layer_parameters_per_rank(context.model, context.plan)),
+      forward_(emit_.register_pass(context.layer.forward)),
+      backward_(emit_.register_pass(context.layer.backward)),
+      recompute_(emit_.register_pass(context.layer.recompute)),
+      embedding_forward_(emit_.register_pass(context.ends.embedding_forward)),
+      embedding_backward_(emit_.register_pass(context.ends.embedding_backward)),
+      head_forward_(emit_.register_pass(context.ends.head_forward)),
+      head_backward_(emit_.register_pass(context.ends.head_backward)),
+      activations_(emit_.tensor("layer activations")),
+      logits_(emit_.tensor("logits")),
+      buffers_(emit_.tensor("short-lived buffers")) {
+  program.messages = static_cast<std::uint32_t>(2 * context.schedule.chunks * context.schedule.micro_batches);
+}
+
+bool StageLowering::recomputed(std::int64_t index) const {
+  const plan::Recompute& recompute = context_.plan.recompute;
+  if (recompute.granularity != plan::RecomputeGranularity::kFull) return false;
+  return recompute.method == plan::RecomputeMethod::kUniform || index < recompute.layers;
+}
+
+bool StageLowering::checkpointed(std::int64_t index) const {
+  const plan::Recompute& recompute = context_.plan.recompute;
+  return recompute.method == plan::RecomputeMethod::kBlock || index % recompute.layers == 0;
+}
+
+std::uint32_t StageLowering::message(bool forward, std::int64_t micro_batch, std::int64_t chunk) const {
+  const std::int64_t direction = forward ? 0 : context_.schedule.chunks;
+  return static_cast<std::uint32_t>((direction + chunk) * context_.schedule.micro_batches + micro_batch);
+}
+
+void StageLowering::lower() {
+  emit_state();
+  const std::vector<Slot>& slots = context_.schedule.slots[static_cast<std::size_t>(stage_)];
+  std::vector<std::size_t> last(static_cast<std::size_t>(context_.schedule.chunks), 0);
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    if (slots[i].kind == SlotKind::kBackward) last[static_cast<std::size_t>(slots[i].chunk)] = i;
+  }
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    emit_slot(slots[i], last[static_cast<std::size_t>(slots[i].chunk)] == i);
+  }
+  emit_step_end();
+}
+
+void StageLowering::emit_state() {
+  const plan::ParallelPlan& plan = context_.plan;
+  const std::int64_t parameters = stage_parameters(context_.model, plan, stage_);
+  const std::int64_t shards = plan.sharding == plan::Sharding::kZero1 ? plan.data_parallel : 1;
+  emit_.allocate(MemoryCategory::kParameters, emit_.tensor("parameters"), parameters * plan.element_bytes());
+  emit_.allocate(MemoryCategory::kGradients, emit_.tensor("gradients"), parameters * plan.gradient_bytes);
+  // fp32 master weight and two moments; in fp32 training the parameter is its own master.
+  const Bytes state = plan.precision == plan::Precision::kFp32 ? 8 : 12;
+  emit_.allocate(MemoryCategory::kOptimizerState, emit_.tensor("optimizer state"),
+                 (parameters + shards - 1) / shards * state);
+}
+
+void StageLowering::emit_slot(const Slot& slot, bool last_backward) {
+  emit_arrival(slot);
+  const char kind = slot.kind == SlotKind::kForward ? 'F' : slot.kind == SlotKind::kBackward ? 'B' : 'W';
+  emit_.begin_slot(kind, slot.micro_batch, slot.chunk);
+  if (slot.kind == SlotKind::kForward) {
+    emit_forward(slot);
+  } else {
+    emit_backward(slot, last_backward);
+  }
+  emit_.end_slot();
+  emit_transfer(slot);
+}
+
+/// Waits for the slot's input. Without sequence parallelism the message holds 1/t of the tensor, and the ranks of
+/// the stage gather the rest from each other (Narayanan et al. 2021, section 4.1).
+void StageLowering::emit_arrival(const Slot& slot) {
+  const bool forward = slot.kind == SlotKind::kForward;
+  if (forward ? is_first(slot.chunk) : is_last(slot.chunk)) return;
+  emit_.receive(message(forward, slot.micro_batch, slot.chunk));
+  const Shapes shapes(context_.model, context_.plan);
+  if (shapes.tensor_parallel > 1 && !shapes.sequence_parallel && context_.plan.scatter_gather_transfers) {
+    emit_.collective(Stream::kCompute, GroupKind::kTensor, CollectiveOp::kAllGather,
+                     static_cast<double>(shapes.residual_bytes()), Cause::kPipelineCommunication);
+  }
+}
+
+void StageLowering::emit_transfer(const Slot& slot) {
+  const bool forward = slot.kind == SlotKind::kForward;
+  if (forward ? is_last(slot.chunk) : is_first(slot.chunk)) return;
+  const Shapes shapes(context_.model, context_.plan);
+  const std::int64_t target = virtual_stage(slot.chunk) + (forward ? 1 : -1);
+  const bool split = shapes.sequence_parallel || context_.plan.scatter_gather_transfers;
+  const double bytes =
+      static_cast<double>(shapes.residual_bytes()) / static_cast<double>(split ? shapes.tensor_parallel : 1);
+  const std::uint32_t to = message(forward, slot.micro_batch, context_.schedule.chunk_of(target));
+  const PeerKind peer = forward ? PeerKind::kNextStage : PeerKind::kPreviousStage;
+  if (!context_.plan.overlap_point_to_point) {
+    emit_.send(Stream::kCompute, peer, to, bytes);
+    return;
+  }
+  const std::uint32_t ready = emit_.record(Stream::kCompute);
+  emit_.wait(Stream::kSend, ready, Cause::kPipelineCommunication);
+  emit_.send(Stream::kSend, peer, to, bytes);
+}
+
+void StageLowering::emit_forward(const Slot& slot) {
+  if (is_first(slot.chunk)) {
+    emit_.allocate(MemoryCategory::kActivations, activations_, context_.ends.embedding_stored);
+    emit_.emit(embedding_forward_);
+  }
+  emit_layers_forward(slot.chunk);
+  if (is_last(slot.chunk)) {
+    emit_.allocate(MemoryCategory::kActivations, activations_, context_.ends.head_stored);
+    emit_.allocate(MemoryCategory::kLogits, logits_, context_.ends.logits_stored);
+    emit_.allocate(MemoryCategory::kTemporary, buffers_, context_.ends.logits_buffers);
+    emit_.emit(head_forward_);
+    emit_.free(MemoryCategory::kTemporary, buffers_, context_.ends.logits_buffers);
+  }
+}
+
+void StageLowering::emit_layers_forward(std::int64_t chunk) {
+  for (std::int64_t layer = 0; layer < layers_of(chunk); ++layer) {
+    Bytes kept = context_.memory.stored;
+    if (recomputed(layer)) kept = checkpointed(layer) ? context_.memory.checkpoint : 0;
+    emit_.allocate(MemoryCategory::kActivations, activations_, kept);
+    emit_.allocate(MemoryCategory::kTemporary, buffers_, context_.memory.forward_buffers);
+    emit_.emit(forward_);
+    emit_.free(MemoryCategory::kTemporary, buffers_, context_.memory.forward_buffers);
+  }
+}
+
+void StageLowering::emit_backward(const Slot& slot, bool last_backward) {
+  if (is_last(slot.chunk)) emit_head_backward(last_backward);
+  emit_layers_backward(slot.chunk, last_backward);
+  if (is_first(slot.chunk)) {
+    emit_.emit(embedding_backward_);
+    emit_.free(MemoryCategory::kActivations, activations_, context_.ends.embedding_stored);
+    gradients_ready(embedding_parameters_per_rank(context_.model, context_.plan), last_backward);
+  }
+  if (last_backward) flush_bucket();
+}
+
+void StageLowering::emit_head_backward(bool last_backward) {
+  emit_.allocate(MemoryCategory::kTemporary, buffers_, context_.ends.logits_buffers);
+  emit_.emit(head_backward_);
+  emit_.free(MemoryCategory::kTemporary, buffers_, context_.ends.logits_buffers);
+  emit_.free(MemoryCategory::kLogits, logits_, context_.ends.logits_stored);
+  emit_.free(MemoryCategory::kActivations, activations_, context_.ends.head_stored);
+  const bool copy = context_.plan.pipeline_parallel > 1;
+  gradients_ready(head_parameters_per_rank(context_.model, context_.plan, copy), last_backward);
+}
+
+void StageLowering::emit_layers_backward(std::int64_t chunk, bool last_backward) {
+  std::int64_t end = layers_of(chunk);
+  while (end > 0) {
+    // A group is what one checkpoint brings back: the layers up to the nearest kept input.
+    std::int64_t begin = end - 1;
+    const bool again = recomputed(begin);
+    while (again && !checkpointed(begin)) --begin;
+    if (again) {
+      for (std::int64_t layer = begin; layer < end; ++layer) {
+        emit_.allocate(MemoryCategory::kRecomputation, activations_, context_.memory.stored);
+        emit_.emit(recompute_);
+      }
+    }
+    for (std::int64_t layer = end; layer > begin; --layer) emit_layer_backward(again, last_backward);
+    if (again) emit_.free(MemoryCategory::kActivations, activations_, context_.memory.checkpoint);
+    end = begin;
+  }
+}
+
+void StageLowering::emit_layer_backward(bool again, bool last_backward) {
+  const LayerMemory& memory = context_.memory;
+  emit_.allocate(MemoryCategory::kRecomputation, activations_, memory.recomputed_core);
+  emit_.allocate(MemoryCategory::kTemporary, buffers_, memory.backward_buffers);
+  emit_.emit(backward_);
+  emit_.free(MemoryCategory::kTemporary, buffers_, memory.backward_buffers);
+  emit_.free(MemoryCategory::kRecomputation, activations_, memory.recomputed_core);
+  emit_.free(again ? MemoryCategory::kRecomputation : MemoryCategory::kActivations, activations_, memory.stored);
+  gradients_ready(layer_parameters_, last_backward);
+}
+
+void StageLowering::gradients_ready(std::int64_t parameters, bool last_backward) {
+  if (!last_backward) return;
+  bucket_ += parameters;
+  if (bucket_ >= context_.plan.bucket_parameters && context_.plan.overlap_gradient_reduction) flush_bucket();
+}
+
+void StageLowering::flush_bucket() {
+  const plan::ParallelPlan& plan = context_.plan;
+  if (bucket_ == 0 || !plan.overlap_gradient_reduction || plan.data_parallel == 1) return;
+  const std::uint32_t ready = emit_.record(Stream::kCompute);
+  emit_.wait(Stream::kData, ready, Cause::kDataCommunication);
+  const CollectiveOp op =
+      plan.sharding == plan::Sharding::kZero1 ? CollectiveOp::kReduceScatter : CollectiveOp::kAllReduce;
+  emit_.collective(Stream::kData, GroupKind::kData, op, static_cast<double>(bucket_ * plan.gradient_bytes),
+                   Cause::kDataCommunication);
+  reductions_.push_back(emit_.record(Stream::kData));
+  bucket_ = 0;
+}
+
+void StageLowering::emit_step_end() {
+  const plan::ParallelPlan& plan = context_.plan;
+  const bool zero1 = plan.sharding == plan::Sharding::kZero1 && plan.data_parallel > 1;
+  const auto held = static_cast<double>(stage_parameters(context_.model, plan, stage_));
+  if (!reductions_.empty()) {
+    emit_.wait(Stream::kCompute, reductions_.back(), Cause::kDataCommunication);
+  } else if (plan.data_parallel > 1) {
+    emit_.collective(Stream::kCompute, GroupKind::kData,
+                     zero1 ? CollectiveOp::kReduceScatter : CollectiveOp::kAllReduce,
+                     held * static_cast<double>(plan.gradient_bytes), Cause::kDataCommunication);
+  }
+  const bool at_end = stage_ == 0 || stage_ == plan.pipeline_parallel - 1;
+  if (context_.model.tie_word_embeddings && plan.pipeline_parallel > 1 && at_end) {
+    const Shapes shapes(context_.model, plan);
+    emit_.collective(Stream::kCompute, GroupKind::kEmbedding, CollectiveOp::kAllReduce,
+                     static_cast<double>(shapes.vocab * shapes.hidden * plan.gradient_bytes),
+                     Cause::kEmbeddingCommunication);
+  }
+  const double shard = zero1 ? held / static_cast<double>(plan.data_parallel) : held;
+  emit_.emit(emit_.register_pass(optimizer_pass(plan, context_.kernels, shard, held)));
+  if (zero1) {
+    emit_.collective(Stream::kCompute, GroupKind::kData, CollectiveOp::kAllGather,
+                     held * static_cast<double>(plan.element_bytes()), Cause::kDataCommunication);
+  }
+}
+
+}  // namespace trainsim::lowering

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "sim/lowering/emitter.hpp"
+#include "sim/lowering/ends.hpp"
+#include "sim/lowering/layer.hpp"
+#include "sim/schedule/schedule.hpp"
+
+namespace trainsim::lowering {
+
+/// Everything about a model and plan that all stages share.
+struct StageContext {
+  const model::ModelSpec& model;
+  const plan::ParallelPlan& plan;
+  const schedule::Schedule& schedule;
+  const cost::KernelModel& kernels;
+  LayerPasses layer;
+  LayerMemory memory;
+  Ends ends;
+  /// Layers of each virtual stage.
+  std::vector<std::int64_t> layers;
+};
+
+/// Writes the program of one stage.
+class StageLowering {
+ public:
+  StageLowering(const StageContext& context, std::int64_t stage, program::Program& program);
+  /// Emits the whole step: state, slots, gradient exchange, optimizer.
+  void lower();
+
+ private:
+  void emit_state();
+  void emit_slot(const schedule::Slot& slot, bool last_backward);
+  void emit_forward(const schedule::Slot& slot);
+  void emit_backward(const schedule::Slot& slot, bool last_backward);
+  void emit_layers_forward(std::int64_t chunk);
+  void emit_layers_backward(std::int64_t chunk, bool last_backward);
+  void emit_layer_backward(bool recomputed, bool last_backward);
+  void emit_head_backward(bool last_backward);
+  void emit_transfer(const schedule::Slot& slot);
+  void emit_arrival(const schedule::Slot& slot);
+  void emit_step_end();
+  /// Counts parameters whose gradients are complete, and starts a reduction when a bucket is full.
+  void gradients_ready(std::int64_t parameters, bool last_backward);
+  void flush_bucket();
+
+  std::int64_t virtual_stage(std::int64_t chunk) const { return context_.schedule.virtual_stage(stage_, chunk); }
+  bool is_first(std::int64_t chunk) const { return virtual_stage(chunk) == 0; }
+  bool is_last(std::int64_t chunk) const { return virtual_stage(chunk) == context_.plan.virtual_stages() - 1; }
+  std::int64_t layers_of(std::int64_t chunk) const {
+    return context_.layers[static_cast<std::size_t>(virtual_stage(chunk))];
+  }
+  /// Whether layer `index` of a chunk keeps only a checkpoint.
+  bool recomputed(std::int64_t index) const;
+  /// Whether a recomputed layer's input is kept (uniform recomputation keeps one per `layers` layers).
+  bool checkpointed(std::int64_t index) const;
+  std::uint32_t message(bool forward, std::int64_t micro_batch, std::int64_t chunk) const;
+
+  const StageContext& context_;
+  std::int64_t stage_;
+  program::Program& program_;
+  Emitter emit_;
+  std::int64_t layer_parameters_;
+  RegisteredPass forward_;
+  RegisteredPass backward_;
+  RegisteredPass recompute_;
+  RegisteredPass embedding_forward_;
+  RegisteredPass embedding_backward_;
+  RegisteredPass head_forward_;
+  RegisteredPass head_backward_;
+  std::uint32_t activations_;
+  std::uint32_t logits_;
+  std::uint32_t buffers_;
+  std::int64_t bucket_ = 0;
+  std::vector<std::uint32_t> reductions_;
+};
+
+}  // namespace trainsim::lowering

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <utility>
+
+#include "sim/base/spelling.hpp"
+#include "sim/plan/rules.hpp"
+
+namespace trainsim::plan {
+
+namespace {
+
+/// "a multiple below or above", for messages; only the upper one when the lower is 0.
+std::string nearest_multiples(std::int64_t number, std::int64_t unit) {
+  const std::int64_t below = number / unit * unit;
+  const std::string above = text(below + unit);
+  return below == 0 ? above : text(below) + " or " + above;
+}
+
+void check_batch(const Facts& facts, Problems& problems) {
+  const ParallelPlan& plan = facts.plan;
+  const std::int64_t unit = plan.micro_batch_size * plan.data_parallel;
+  if (!facts.grid_fits() || plan.global_batch_size % unit == 0) return;
+  std::string message = text(plan.global_batch_size) + " is not a multiple of micro_batch_size " +
+                        text(plan.micro_batch_size) + " x data_parallel " + text(plan.data_parallel) + " = " +
+                        text(unit) + "; nearest legal: " + nearest_multiples(plan.global_batch_size, unit);
+  if (plan.global_batch_size % plan.data_parallel == 0) {
+    const std::int64_t per_rank = plan.global_batch_size / plan.data_parallel;
+    message += "; or micro_batch_size " + join_numbers(divisors(per_rank));
+  }
+  problems.push_back({"plan.global_batch_size", std::move(message)});
+}
+
+void check_interleaved_batch(const Facts& facts, Problems& problems) {
+  const ParallelPlan& plan = facts.plan;
+  const std::int64_t unit = plan.micro_batch_size * plan.data_parallel;
+  const bool interleaved = plan.schedule == ScheduleKind::kInterleaved && plan.virtual_pipeline > 1;
+  if (!interleaved || !facts.grid_fits() || plan.global_batch_size % unit != 0) return;
+  const std::int64_t micro_batches = plan.micro_batches();
+  const std::int64_t stages = plan.pipeline_parallel;
+  if (micro_batches % stages == 0) return;
+  problems.push_back(
+      {"plan.global_batch_size",
+       "the global batch of " + text(plan.global_batch_size) + " makes " + text(micro_batches) +
+           (micro_batches == 1 ? " micro-batch" : " micro-batches") +
+           ", but schedule: interleaved needs a multiple of pipeline_parallel " + text(stages) +
+           "; nearest legal global_batch_size: " + nearest_multiples(plan.global_batch_size, unit * stages)});
+}
+
+/// Sizes are counted in 64 bits: what one micro-batch leaves in memory must stay far below that.
+void check_activations(const Facts& facts, Problems& problems) {
+  constexpr double most_bytes = 1e17;
+  const auto& [plan, model, cluster] = facts;
+  const bool scores = model.attention == model::Attention::kStandard;
+  const double row =
+      static_cast<double>(std::max({model.hidden_size, model.intermediate_size, model.vocab_size})) +
+      (scores ? static_cast<double>(model.num_attention_heads) * static_cast<double>(model.sequence_length)
+              : 0.0);
+  const double tokens =
+      static_cast<double>(plan.micro_batch_size) * static_cast<double>(model.sequence_length);
+  if (tokens * row * static_cast<double>(model.num_layers) < most_bytes) return;
+  problems.push_back(
+      {"plan.micro_batch_size", text(plan.micro_batch_size) + " sequences of " + text(model.sequence_length) +
+                                    " tokens are more than any memory could hold; reduce either"});
+}
+
+}  // namespace
+
+std::vector<Rule> batch_rules() {
+  return {
+      {{"gpus", "plan.tensor_parallel", "plan.pipeline_parallel", "plan.data_parallel",
+        "plan.micro_batch_size", "plan.global_batch_size", "plan.gradient_accumulation"},
+       check_batch},
+      {{"gpus", "plan.tensor_parallel", "plan.pipeline_parallel", "plan.virtual_pipeline", "plan.schedule",
+        "plan.data_parallel", "plan.micro_batch_size", "plan.global_batch_size",
+        "plan.gradient_accumulation"},
+       check_interleaved_batch},
+      {{"plan.micro_batch_size", "model"}, check_activations},
+  };
+}
+
+}  // namespace trainsim::plan

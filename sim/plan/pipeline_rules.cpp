@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <numeric>
+
+#include "sim/base/spelling.hpp"
+#include "sim/plan/rules.hpp"
+
+namespace trainsim::plan {
+
+namespace {
+
+/// Numbers of chunks that give every stage the same number of layers, or all that are possible.
+std::string legal_chunks(const Facts& facts) {
+  const std::int64_t most = facts.model.num_layers / facts.plan.pipeline_parallel;
+  std::vector<std::int64_t> even;
+  if (facts.model.num_layers % facts.plan.pipeline_parallel == 0) even = divisors(most);
+  std::erase(even, 1);
+  if (!even.empty()) return join_numbers(even);
+  return most < 2 ? "none, the model has too few layers" : "2 to " + text(most);
+}
+
+void check_schedule(const Facts& facts, Problems& problems) {
+  const ParallelPlan& plan = facts.plan;
+  const bool interleaved = plan.schedule == ScheduleKind::kInterleaved;
+  if (plan.virtual_pipeline > 1 && plan.pipeline_parallel == 1) {
+    problems.push_back({"plan.virtual_pipeline", text(plan.virtual_pipeline) +
+                                                     " chunks need a pipeline; write virtual_pipeline: 1, or "
+                                                     "pipeline_parallel of at least 2"});
+  } else if (plan.virtual_pipeline > 1 && !interleaved) {
+    problems.push_back({"plan.schedule", to_string(plan.schedule) +
+                                             " runs one chunk per rank, not virtual_pipeline " +
+                                             text(plan.virtual_pipeline) +
+                                             "; write schedule: interleaved or virtual_pipeline: 1"});
+  } else if (plan.virtual_pipeline == 1 && plan.pipeline_parallel > 1 && interleaved) {
+    problems.push_back({"plan.schedule",
+                        "interleaved needs virtual_pipeline of at least 2 (model chunks per rank); "
+                        "legal here: " +
+                            legal_chunks(facts) + "; or write schedule: 1f1b"});
+  }
+}
+
+/// The most pipeline stages that the layers fill and the GPUs allow.
+std::int64_t most_stages(const Facts& facts) {
+  for (std::int64_t stages = facts.model.num_layers; stages > 1; --stages) {
+    if (facts.plan.gpus % (facts.plan.tensor_parallel * stages) == 0) return stages;
+  }
+  return 1;
+}
+
+void check_stages(const Facts& facts, Problems& problems) {
+  const auto& [plan, model, cluster] = facts;
+  if (!plan.pipeline_layout.empty() || plan.virtual_stages() <= model.num_layers) return;
+  const std::string layers = "more than the " + text(model.num_layers) + " layers; largest legal: ";
+  const std::int64_t chunks = model.num_layers / plan.pipeline_parallel;
+  if (plan.virtual_pipeline == 1 || chunks == 0) {
+    problems.push_back({"plan.pipeline_parallel",
+                        text(plan.pipeline_parallel) + " stages are " + layers + text(most_stages(facts))});
+  } else {
+    problems.push_back({"plan.virtual_pipeline",
+                        text(plan.virtual_pipeline) + " x pipeline_parallel " + text(plan.pipeline_parallel) +
+                            " = " + text(plan.virtual_stages()) + " chunks are " + layers + text(chunks)});
+  }
+}
+
+void check_layout(const Facts& facts, Problems& problems) {
+  const std::vector<std::int64_t>& layout = facts.plan.pipeline_layout;
+  if (layout.empty()) return;
+  const auto entries = static_cast<std::int64_t>(layout.size());
+  if (entries != facts.plan.virtual_stages()) {
+    problems.push_back(
+        {"plan.pipeline_layout", text(entries) + " entries, but pipeline_parallel " +
+                                     text(facts.plan.pipeline_parallel) + " x virtual_pipeline " +
+                                     text(facts.plan.virtual_pipeline) + " = " +
+                                     text(facts.plan.virtual_stages()) + " stages; give one for each"});
+  }
+  const std::int64_t sum = std::accumulate(layout.begin(), layout.end(), std::int64_t{0});
+  if (sum != facts.model.num_layers) {
+    problems.push_back({"plan.pipeline_layout", "the entries add up to " + text(sum) + ", not to the " +
+                                                    text(facts.model.num_layers) + " layers of the model"});
+  }
+  for (std::size_t i = 1; i + 1 < layout.size(); ++i) {
+    if (layout[i] > 0) continue;
+    problems.push_back(
+        {"plan.pipeline_layout[" + std::to_string(i) + "]",
+         "a stage without layers; only the first and the last, which hold embedding and head, may be "
+         "empty"});
+  }
+}
+
+void check_recompute(const Facts& facts, Problems& problems) {
+  const Recompute& recompute = facts.plan.recompute;
+  // Too many stages for the layers are another rule's affair.
+  const bool divisible =
+      !facts.plan.pipeline_layout.empty() || facts.plan.virtual_stages() <= facts.model.num_layers;
+  if (recompute.granularity != RecomputeGranularity::kFull || !divisible) return;
+  const std::vector<std::int64_t> layers = stage_layers(facts.plan, facts.model);
+  const std::int64_t most = *std::max_element(layers.begin(), layers.end());
+  if (recompute.layers <= most) return;
+  problems.push_back({"plan.recompute.layers", text(recompute.layers) + " is more than the " + text(most) +
+                                                   " layers of the largest stage; legal here: 1 to " +
+                                                   text(most)});
+}
+
+}  // namespace
+
+std::vector<Rule> pipeline_rules() {
+  return {
+      {{"plan.virtual_pipeline", "plan.pipeline_parallel", "plan.schedule", "model.num_layers"},
+       check_schedule},
+      {{"plan.virtual_pipeline", "plan.pipeline_parallel", "plan.pipeline_layout", "model.num_layers"},
+       check_stages},
+      {{"plan.virtual_pipeline", "plan.pipeline_parallel", "plan.pipeline_layout", "model.num_layers"},
+       check_layout},
+      {{"plan.virtual_pipeline", "plan.pipeline_parallel", "plan.pipeline_layout", "model.num_layers",
+        "plan.recompute"},
+       check_recompute},
+  };
+}
+
+}  // namespace trainsim::plan

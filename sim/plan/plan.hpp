@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/base/diagnostics.hpp"
+#include "sim/base/units.hpp"
+#include "sim/hardware/spec.hpp"
+#include "sim/model/model_spec.hpp"
+
+namespace trainsim::plan {
+
+/// Pipeline schedule.
+enum class ScheduleKind { kGpipe, kOneFOneB, kInterleaved };
+/// What backward recomputes. Selective recomputes the attention core (scores, softmax, dropout, values).
+enum class RecomputeGranularity { kNone, kSelective, kFull };
+/// Which layers full recomputation covers: every `layers`-th boundary is kept (uniform), or the first
+/// `layers` layers of each stage are recomputed and the rest are not (block). Megatron-LM's
+/// --recompute-method.
+enum class RecomputeMethod { kUniform, kBlock };
+/// Number format of parameters and activations.
+enum class Precision { kFp32, kFp16, kBf16, kFp8 };
+/// Whether data-parallel ranks each hold the whole optimizer state or a shard of it (ZeRO-1).
+enum class Sharding { kNone, kZero1 };
+/// How kernels reach the GPU.
+enum class Launch { kEager, kCompiled, kCudaGraph };
+/// How far chains of element-wise kernels are merged: not at all, as Megatron-LM's fused kernels do
+/// (bias+GELU, bias+dropout+add, scale+mask+softmax, fused norms), or as a compiler would.
+enum class Fusion { kNone, kStandard, kCompiled };
+
+struct Recompute {
+  RecomputeGranularity granularity = RecomputeGranularity::kNone;
+  RecomputeMethod method = RecomputeMethod::kUniform;
+  /// Layers per checkpoint (uniform) or recomputed layers per stage (block); >= 1.
+  std::int64_t layers = 1;
+};
+
+/// Measured times that replace the cost model: seconds of one micro-batch on one stage (all its chunks).
+struct StageProfile {
+  Seconds forward = 0;
+  /// The whole backward, weight gradients included.
+  Seconds backward = 0;
+};
+
+/// A parallelism plan, resolved: every field has its final value.
+struct ParallelPlan {
+  std::int64_t gpus = 1;
+  std::int64_t tensor_parallel = 1;
+  std::int64_t pipeline_parallel = 1;
+  /// Model chunks per pipeline rank; 1 = not interleaved.
+  std::int64_t virtual_pipeline = 1;
+  std::int64_t data_parallel = 1;
+  bool sequence_parallel = false;
+  std::int64_t micro_batch_size = 1;
+  std::int64_t global_batch_size = 1;
+  ScheduleKind schedule = ScheduleKind::kOneFOneB;
+  Recompute recompute;
+  Sharding sharding = Sharding::kNone;
+  Precision precision = Precision::kBf16;
+  /// Bytes of a gradient element: 4 (fp32) or 2.
+  std::int64_t gradient_bytes = 4;
+  /// Layers of each virtual stage in pipeline order (p*v entries); empty = as even as possible.
+  std::vector<std::int64_t> pipeline_layout;
+  /// The vocabulary is padded to a multiple of this times tensor_parallel.
+  std::int64_t vocab_padding = 128;
+  /// Whether gradient reduction runs under the last micro-batch's backward.
+  bool overlap_gradient_reduction = true;
+  /// Whether a pipeline rank computes while its own sends are on the way.
+  bool overlap_point_to_point = false;
+  /// Whether tensor-parallel communication in backward runs beside the weight-gradient multiply.
+  bool overlap_tensor_communication = true;
+  /// Whether pipeline transfers without sequence parallelism are split over the tensor-parallel ranks and
+  /// gathered at the receiver (Megatron-LM's scatter/gather optimisation).
+  bool scatter_gather_transfers = true;
+  /// Parameters per gradient bucket; a bucket is reduced as soon as backward has filled it.
+  std::int64_t bucket_parameters = 40'000'000;
+  Launch launch = Launch::kEager;
+  Fusion fusion = Fusion::kStandard;
+  /// Device memory kept for the CUDA context, NCCL and cuBLAS workspaces.
+  Bytes memory_reserve = 0;
+  std::optional<StageProfile> profile;
+
+  /// Micro-batches of one step on one pipeline, m.
+  std::int64_t micro_batches() const { return global_batch_size / (micro_batch_size * data_parallel); }
+  /// Stages counted with chunks, p*v.
+  std::int64_t virtual_stages() const { return pipeline_parallel * virtual_pipeline; }
+  /// Bytes of an activation or parameter element in compute precision.
+  std::int64_t element_bytes() const { return precision == Precision::kFp32 ? 4 : 2; }
+};
+
+/// Everything that is wrong with a plan for this model and cluster, with all legal alternatives; empty =
+/// legal. Field paths are those of the configuration file ("plan.tensor_parallel", "gpus", …). `unread` are
+/// field paths whose values are not known (they were wrong or missing): rules that need one of them, or of
+/// what is below it, are left out. REQUIRES: all other counts are >= 1, where plan, model and cluster do not
+/// allow 0.
+Problems check(const ParallelPlan& plan, const model::ModelSpec& model, const hardware::ClusterSpec& cluster,
+               const std::vector<std::string>& unread = {});
+
+/// What is legal but probably not meant (key/value heads replicated, tensor parallelism across nodes, …).
+Problems warnings(const ParallelPlan& plan, const model::ModelSpec& model,
+                  const hardware::ClusterSpec& cluster);
+
+/// Layers of each virtual stage in pipeline order: the given layout, or an even split whose remainder goes to
+/// the middle stages first, because the first and last also hold embedding and head.
+std::vector<std::int64_t> stage_layers(const ParallelPlan& plan, const model::ModelSpec& model);
+
+/// Position of a rank in the grid. Tensor ranks are innermost, then data, then pipeline, as in Megatron-LM.
+struct Coordinates {
+  std::int64_t tensor = 0;
+  std::int64_t data = 0;
+  std::int64_t stage = 0;
+};
+
+/// Rank of a grid position, and back.
+std::int64_t rank_of(const ParallelPlan& plan, const Coordinates& at);
+Coordinates coordinates_of(const ParallelPlan& plan, std::int64_t rank);
+
+/// Names as the configuration file spells them.
+std::string to_string(ScheduleKind kind);
+std::string to_string(RecomputeGranularity granularity);
+std::string to_string(RecomputeMethod method);
+std::string to_string(Precision precision);
+std::string to_string(Sharding sharding);
+std::string to_string(Launch launch);
+std::string to_string(Fusion fusion);
+
+}  // namespace trainsim::plan

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/program/program.hpp"
+
+namespace trainsim::program {
+
+namespace {
+
+/// Looks an enumerator's name up in a table written in the order of the enumeration.
+template <std::size_t N, class Enum>
+const char* name_in(const std::array<const char*, N>& names, Enum value) {
+  return names[static_cast<std::size_t>(value)];
+}
+
+constexpr std::array<const char*, kKernelKinds> kKernelNames = {"matmul", "attention", "memory", "optimizer",
+                                                                "profiled"};
+constexpr std::array<const char*, kStreams> kStreamNames = {"compute", "tensor", "send", "data"};
+constexpr std::array<const char*, kGroupKinds> kGroupNames = {"tensor", "data", "embedding"};
+constexpr std::array<const char*, 3> kCollectiveNames = {"all_reduce", "all_gather", "reduce_scatter"};
+constexpr std::array<const char*, kCauses> kCauseNames = {"forward",
+                                                          "backward",
+                                                          "recompute",
+                                                          "optimizer",
+                                                          "tensor_communication",
+                                                          "pipeline_communication",
+                                                          "data_communication",
+                                                          "embedding_communication",
+                                                          "bubble",
+                                                          "imbalance"};
+constexpr std::array<const char*, kMemoryCategories> kMemoryNames = {
+    "parameters",    "gradients", "optimizer_state",       "activations",
+    "recomputation", "logits",    "communication_buffers", "temporary"};
+
+}  // namespace
+
+const char* to_string(KernelKind kind) { return name_in(kKernelNames, kind); }
+const char* to_string(Stream stream) { return name_in(kStreamNames, stream); }
+const char* to_string(GroupKind kind) { return name_in(kGroupNames, kind); }
+const char* to_string(CollectiveOp op) { return name_in(kCollectiveNames, op); }
+const char* to_string(Cause cause) { return name_in(kCauseNames, cause); }
+const char* to_string(MemoryCategory category) { return name_in(kMemoryNames, category); }
+
+}  // namespace trainsim::program

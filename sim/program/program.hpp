@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/base/units.hpp"
+#include "sim/program/segment.hpp"
+
+namespace trainsim::program {
+
+/// Streams of a rank. Instructions of one stream run in order; streams run side by side, as CUDA streams do.
+enum class Stream : std::uint8_t { kCompute, kTensor, kSend, kData };
+inline constexpr int kStreams = 4;
+/// Name for tables and traces: "compute", "tensor", "send", "data".
+const char* to_string(Stream stream);
+
+/// Communicators of a rank.
+enum class GroupKind : std::uint8_t {
+  /// Ranks that share every layer (tensor parallel).
+  kTensor,
+  /// Ranks that hold the same parameters (data parallel).
+  kData,
+  /// First and last stage, which share a tied embedding.
+  kEmbedding,
+};
+inline constexpr int kGroupKinds = 3;
+/// Name for tables and JSON: "tensor", "data", "embedding".
+const char* to_string(GroupKind kind);
+
+/// Ranks that a rank exchanges point-to-point messages with, relative to its own stage.
+enum class PeerKind : std::uint8_t { kNextStage, kPreviousStage };
+inline constexpr int kPeerKinds = 2;
+
+/// Collective operations.
+enum class CollectiveOp : std::uint8_t { kAllReduce, kAllGather, kReduceScatter };
+/// Name for tables and traces: "all_reduce", "all_gather", "reduce_scatter".
+const char* to_string(CollectiveOp op);
+
+/// Why the compute stream is occupied; the rows of the breakdown.
+enum class Cause : std::uint8_t {
+  kForward,
+  kBackward,
+  kRecompute,
+  kOptimizer,
+  /// Tensor-parallel communication that compute waits for.
+  kTensorCommunication,
+  /// Pipeline transfers that compute waits for.
+  kPipelineCommunication,
+  /// Gradient and parameter exchange that compute waits for.
+  kDataCommunication,
+  /// Exchange of tied embedding gradients.
+  kEmbeddingCommunication,
+  /// Nothing to do: waiting for another stage to produce.
+  kBubble,
+  /// Waiting for slower members of a collective, or for the slowest rank to end the step.
+  kImbalance,
+};
+inline constexpr int kCauses = 10;
+/// Name for tables and JSON, such as "tensor_communication".
+const char* to_string(Cause cause);
+
+/// Categories of device memory.
+enum class MemoryCategory : std::uint8_t {
+  kParameters,
+  kGradients,
+  kOptimizerState,
+  kActivations,
+  kRecomputation,
+  kLogits,
+  kCommunicationBuffers,
+  kTemporary,
+};
+inline constexpr int kMemoryCategories = 8;
+/// Name for tables and JSON, such as "optimizer_state".
+const char* to_string(MemoryCategory category);
+
+/// What an instruction does.
+enum class Opcode : std::uint8_t {
+  /// Occupies the stream for a segment's time. id = segment, amount = seconds.
+  kCompute,
+  /// Runs `collective` over the rank's group `group`. amount = bytes of the whole tensor.
+  kCollective,
+  /// Sends a message to `peer` and waits until it has left. id = message of the receiver, amount = bytes.
+  kSend,
+  /// Waits until message `id` has arrived.
+  kReceive,
+  /// Marks event `id` as happened. Every event is recorded exactly once in a step.
+  kRecord,
+  /// Waits until event `id` has happened; the time counts as `cause`.
+  kWait,
+  /// Allocates or frees `amount` bytes of category `memory`; takes no time. id = tensor name.
+  kAllocate,
+  kFree,
+  /// Begin and end of schedule slot `id`; take no time.
+  kSlotBegin,
+  kSlotEnd,
+};
+
+/// One instruction; which of the small fields is meant follows from the opcode.
+struct Instruction {
+  Opcode op = Opcode::kCompute;
+  Cause cause = Cause::kForward;
+  union {
+    GroupKind group;
+    PeerKind peer;
+    MemoryCategory memory;
+  };
+  CollectiveOp collective = CollectiveOp::kAllReduce;
+  std::uint32_t id = 0;
+  double amount = 0;
+};
+
+/// What a slot was, for reports: kind 'F', 'B' or 'W', its micro-batch and chunk.
+struct SlotInfo {
+  char kind = 'F';
+  std::int32_t micro_batch = 0;
+  std::int32_t chunk = 0;
+};
+
+/// Everything that the ranks of one stage do in one training step. Ranks of a stage share the program; which
+/// ranks their groups and peers are is bound in `Job`.
+struct Program {
+  std::array<std::vector<Instruction>, kStreams> streams;
+  std::vector<Segment> segments;
+  std::vector<SlotInfo> slots;
+  /// Names of tensors that kAllocate and kFree refer to.
+  std::vector<std::string> tensors;
+  /// Number of event ids in use, and of messages that this rank receives.
+  std::uint32_t events = 0;
+  std::uint32_t messages = 0;
+  /// Operations executed in the step, recomputation included, and recomputation alone.
+  Flops flops = 0;
+  Flops recomputed_flops = 0;
+
+  std::vector<Instruction>& stream(Stream s) { return streams[static_cast<std::size_t>(s)]; }
+  const std::vector<Instruction>& stream(Stream s) const { return streams[static_cast<std::size_t>(s)]; }
+};
+
+}  // namespace trainsim::program

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/program/timeline.hpp"
+
+#include <algorithm>
+
+namespace trainsim::program {
+
+void RankRecorder::wait_for_transfer(Seconds from, Seconds to, Seconds started, Cause idle, Cause transfer) {
+  const Seconds begin = std::clamp(started, from, to);
+  spend(idle, begin - from);
+  spend(transfer, to - begin);
+}
+
+void RankRecorder::begin_slot(std::uint32_t slot, Seconds now) {
+  if (timeline_.slots.empty()) timeline_.first_slot = now;
+  timeline_.slots.push_back({slot, now, now});
+  current_slot_ = static_cast<std::int32_t>(slot);
+}
+
+void RankRecorder::end_slot(Seconds now) {
+  SlotSpan& span = timeline_.slots.back();
+  span.end = now;
+  timeline_.busy += now - span.begin;
+  timeline_.last_slot = now;
+  current_slot_ = -1;
+}
+
+void RankRecorder::change_memory(MemoryCategory category, Bytes bytes, Seconds now) {
+  memory_[static_cast<std::size_t>(category)] += bytes;
+  total_ += bytes;
+  if (total_ <= timeline_.peak_memory) return;
+  timeline_.peak_memory = total_;
+  timeline_.peak_time = now;
+  timeline_.peak_slot = current_slot_;
+  timeline_.memory_at_peak = memory_;
+}
+
+void RankRecorder::finish(Seconds now) {
+  timeline_.end = std::max(timeline_.end, now);
+  timeline_.memory_at_end = memory_;
+}
+
+void close(Timeline& timeline) {
+  for (const RankTimeline& rank : timeline.ranks) timeline.step_time = std::max(timeline.step_time, rank.end);
+  for (RankTimeline& rank : timeline.ranks) {
+    Seconds accounted = 0;
+    for (const Seconds seconds : rank.by_cause) accounted += seconds;
+    rank.by_cause[static_cast<std::size_t>(Cause::kImbalance)] += timeline.step_time - accounted;
+  }
+}
+
+}  // namespace trainsim::program

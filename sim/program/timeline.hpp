@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "sim/base/units.hpp"
+#include "sim/program/job.hpp"
+
+namespace trainsim::program {
+
+/// Bytes by MemoryCategory.
+using MemoryByCategory = std::array<Bytes, kMemoryCategories>;
+
+/// A schedule slot as it ran.
+struct SlotSpan {
+  std::uint32_t slot = 0;
+  Seconds begin = 0;
+  Seconds end = 0;
+};
+
+/// What one rank did in a step.
+struct RankTimeline {
+  /// Seconds of the compute stream by Cause; together with the wait for the slowest rank they add up to the step.
+  std::array<Seconds, kCauses> by_cause{};
+  /// Time in schedule slots, own tensor-parallel communication included.
+  Seconds busy = 0;
+  /// First slot's begin and last slot's end.
+  Seconds first_slot = 0;
+  Seconds last_slot = 0;
+  /// When the rank's last stream ended.
+  Seconds end = 0;
+  /// Slots in the order in which they ran.
+  std::vector<SlotSpan> slots;
+  Bytes peak_memory = 0;
+  /// When the peak was reached, in which slot (-1 = outside slots), and what was alive then.
+  Seconds peak_time = 0;
+  std::int32_t peak_slot = -1;
+  MemoryByCategory memory_at_peak{};
+  /// What was still allocated when the step ended.
+  MemoryByCategory memory_at_end{};
+};
+
+/// Result of running a job: one entry per simulated rank.
+struct Timeline {
+  std::vector<RankTimeline> ranks;
+  Seconds step_time = 0;
+  /// Streams that were simulated, and timed activities (computes, collectives, messages).
+  std::int64_t actors = 0;
+  std::int64_t activities = 0;
+};
+
+/// Collects what a rank does while an executor runs it.
+class RankRecorder {
+ public:
+  explicit RankRecorder(RankTimeline& timeline) : timeline_(timeline) {}
+  /// The compute stream spent `duration` on `cause`.
+  void spend(Cause cause, Seconds duration) {
+    timeline_.by_cause[static_cast<std::size_t>(cause)] += duration;
+  }
+  /// The compute stream waited from `from` to `to` for a transfer that had begun at `started`: the time before
+  /// is idle (`idle`), the time after is communication (`transfer`).
+  void wait_for_transfer(Seconds from, Seconds to, Seconds started, Cause idle, Cause transfer);
+  /// A slot begins or ends.
+  void begin_slot(std::uint32_t slot, Seconds now);
+  void end_slot(Seconds now);
+  /// Memory is allocated (positive) or freed (negative).
+  void change_memory(MemoryCategory category, Bytes bytes, Seconds now);
+  /// The rank's last stream ended.
+  void finish(Seconds now);
+
+ private:
+  RankTimeline& timeline_;
+  MemoryByCategory memory_{};
+  Bytes total_ = 0;
+  std::int32_t current_slot_ = -1;
+};
+
+/// Ends a timeline: sets the step time and books each rank's wait for the slowest one as imbalance.
+void close(Timeline& timeline);
+
+}  // namespace trainsim::program

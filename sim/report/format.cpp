@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/report/format.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+
+namespace trainsim::report {
+
+namespace {
+
+std::string fixed(double value, int decimals) {
+  std::array<char, 64> text{};
+  std::snprintf(text.data(), text.size(), "%.*f", decimals, value);
+  return text.data();
+}
+
+std::size_t characters(const std::string& text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
+  }));
+}
+
+}  // namespace
+
+std::string number(double value, int digits) {
+  if (value == 0 || !std::isfinite(value)) return fixed(value, 0);
+  const int magnitude = static_cast<int>(std::floor(std::log10(std::abs(value))));
+  return fixed(value, std::clamp(digits - 1 - magnitude, 0, 12));
+}
+
+std::string percent(double share) {
+  const double value = 100.0 * share;
+  return (std::abs(value) < 0.95 && value != 0 ? number(value, 2) : fixed(value, 1)) + " %";
+}
+
+std::string duration(Seconds seconds) {
+  const Seconds size = std::abs(seconds);
+  if (size >= 1.0 || size == 0) return number(seconds) + " s";
+  if (size >= 1e-3) return number(seconds * 1e3) + " ms";
+  return number(seconds * 1e6) + " us";
+}
+
+std::string gib(Bytes bytes) {
+  const double value = static_cast<double>(bytes) / kGibi;
+  return (std::abs(value) < 10 ? fixed(value, 2) : fixed(value, 1)) + " GiB";
+}
+
+std::string count(double value) {
+  if (value >= kTera) return number(value / kTera) + " T";
+  if (value >= kGiga) return number(value / kGiga) + " B";
+  if (value >= kMega) return number(value / kMega) + " M";
+  return fixed(value, 0);
+}
+
+std::string words(std::string name) {
+  std::replace(name.begin(), name.end(), '_', ' ');
+  return name;
+}
+
+std::string pad_left(const std::string& text, std::size_t width) {
+  const std::size_t length = characters(text);
+  return length >= width ? text : std::string(width - length, ' ') + text;
+}
+
+std::string pad_right(const std::string& text, std::size_t width) {
+  const std::size_t length = characters(text);
+  return length >= width ? text : text + std::string(width - length, ' ');
+}
+
+}  // namespace trainsim::report

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <string>
+
+#include "sim/base/units.hpp"
+
+namespace trainsim::report {
+
+/// "12.345": `digits` significant digits, without exponent for ordinary magnitudes.
+std::string number(double value, int digits = 4);
+/// "27.3 %" from 0.273; small shares keep two significant digits.
+std::string percent(double share);
+/// "18.13 s", "4.2 ms" or "35 us".
+std::string duration(Seconds seconds);
+/// "61.3 GiB" (2^30 bytes).
+std::string gib(Bytes bytes);
+/// "174.6 B", "1.2 T": a count with its decimal suffix.
+std::string count(double value);
+/// "optimizer_state" as "optimizer state".
+std::string words(std::string name);
+/// Pads to a width, counting UTF-8 characters, left- or right-aligned.
+std::string pad_left(const std::string& text, std::size_t width);
+std::string pad_right(const std::string& text, std::size_t width);
+
+}  // namespace trainsim::report

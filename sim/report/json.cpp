@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+#include <cstdlib>
+
+#include <nlohmann/json.hpp>
+
+#include "sim/base/spelling.hpp"
+#include "sim/report/writers.hpp"
+
+namespace trainsim::report {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json by_cause(const std::array<Seconds, program::kCauses>& seconds) {
+  Json json = Json::object();
+  for (std::size_t c = 0; c < seconds.size(); ++c) {
+    json[program::to_string(static_cast<program::Cause>(c))] = seconds[c];
+  }
+  return json;
+}
+
+Json by_category(const program::MemoryByCategory& bytes) {
+  Json json = Json::object();
+  for (std::size_t c = 0; c < bytes.size(); ++c) {
+    json[program::to_string(static_cast<program::MemoryCategory>(c))] = bytes[c];
+  }
+  return json;
+}
+
+Json ranks(const Summary& summary) {
+  Json list = Json::array();
+  for (const RankSummary& rank : summary.ranks) {
+    list.push_back({{"rank", rank.rank},
+                    {"represents", rank.represents},
+                    {"stage", rank.stage},
+                    {"tensor_rank", rank.tensor_rank},
+                    {"data_rank", rank.data_rank},
+                    {"layers", rank.layers},
+                    {"busy_s", rank.busy},
+                    {"bubble_s", rank.bubble},
+                    {"breakdown", by_cause(rank.by_cause)},
+                    {"peak_memory_bytes", rank.peak_memory},
+                    {"peak_at", rank.peak_at},
+                    {"memory_at_peak", by_category(rank.memory_at_peak)}});
+  }
+  return list;
+}
+
+Json recompute(const plan::Recompute& recompute) {
+  Json json = {{"granularity", plan::to_string(recompute.granularity)}};
+  if (recompute.granularity == plan::RecomputeGranularity::kFull) {
+    json["method"] = plan::to_string(recompute.method);
+    json["layers"] = recompute.layers;
+  }
+  return json;
+}
+
+Json plan_json(const Summary& summary) {
+  const plan::ParallelPlan& plan = summary.plan;
+  return {{"gpus", plan.gpus},
+          {"tensor_parallel", plan.tensor_parallel},
+          {"pipeline_parallel", plan.pipeline_parallel},
+          {"virtual_pipeline", plan.virtual_pipeline},
+          {"data_parallel", plan.data_parallel},
+          {"context_parallel", 1},
+          {"expert_parallel", 1},
+          {"sequence_parallel", plan.sequence_parallel},
+          {"micro_batch_size", plan.micro_batch_size},
+          {"global_batch_size", plan.global_batch_size},
+          {"micro_batches", plan.micro_batches()},
+          {"sequence_length", summary.model.sequence_length},
+          {"schedule", plan::to_string(plan.schedule)},
+          {"recompute", recompute(plan.recompute)},
+          {"sharding", plan::to_string(plan.sharding)},
+          {"precision", plan::to_string(plan.precision)},
+          {"gradient_bytes", plan.gradient_bytes},
+          {"layers_per_virtual_stage", plan::stage_layers(plan, summary.model)},
+          {"padded_vocabulary",
+           model::padded_vocabulary(summary.model.vocab_size, plan.vocab_padding, plan.tensor_parallel)},
+          {"overlap_gradient_reduction", plan.overlap_gradient_reduction},
+          {"overlap_point_to_point", plan.overlap_point_to_point},
+          {"overlap_tensor_communication", plan.overlap_tensor_communication},
+          {"scatter_gather_transfers", plan.scatter_gather_transfers},
+          {"bucket_parameters", plan.bucket_parameters},
+          {"launch", plan::to_string(plan.launch)},
+          {"fusion", plan::to_string(plan.fusion)},
+          {"attention", summary.model.attention == model::Attention::kFlash ? "flash" : "standard"}};
+}
+
+Json kernels(const Summary& summary) {
+  Json list = Json::array();
+  for (const KernelShare& kernel : summary.kernels) {
+    list.push_back({{"name", kernel.name}, {"kind", kernel.kind}, {"seconds", kernel.seconds}});
+  }
+  return list;
+}
+
+Json scalars(const Summary& summary) {
+  return {{"schema", 1},
+          {"name", summary.name},
+          {"step_time_s", summary.step_time},
+          {"tokens_per_s", summary.tokens_per_second},
+          {"tokens_per_s_per_gpu", summary.tokens_per_second_per_gpu},
+          {"samples_per_s", summary.samples_per_second},
+          {"model_tflops_per_gpu", summary.model_tflops_per_gpu},
+          {"hardware_tflops_per_gpu", summary.hardware_tflops_per_gpu},
+          {"mfu", summary.mfu},
+          {"hfu", summary.hfu},
+          {"bubble_ratio", summary.bubble_ratio},
+          {"bubble_ratio_stage", summary.bubble_ratio_stage},
+          {"bubble_ratio_theory", summary.bubble_ratio_theory ? Json(*summary.bubble_ratio_theory) : Json(nullptr)},
+          {"scaling_efficiency", summary.scaling_efficiency},
+          {"fits", summary.fits},
+          {"peak_memory_bytes", summary.peak_memory},
+          {"memory_capacity_bytes", summary.memory_capacity},
+          {"memory_reserve_bytes", summary.memory_reserve},
+          {"memory_headroom_bytes", summary.memory_headroom},
+          {"parameters", summary.parameters},
+          {"model_flops", summary.model_flops},
+          {"hardware_flops", summary.hardware_flops},
+          {"peak_flops_per_gpu", summary.peak_flops},
+          {"single_gpu_time_s", summary.single_gpu_time},
+          {"launch_bound_share", summary.launch_bound_share}};
+}
+
+Json to_tree(const Summary& summary) {
+  Json json = scalars(summary);
+  json["breakdown"] = by_cause(summary.breakdown);
+  json["kernels"] = kernels(summary);
+  json["ranks"] = ranks(summary);
+  json["plan"] = plan_json(summary);
+  json["model"] = summary.model.name;
+  json["cluster"] = summary.cluster_name;
+  json["gpu"] = summary.gpu_name;
+  json["warnings"] = summary.warnings;
+  json["notes"] = summary.notes;
+  json["simulation"] = {{"network", summary.network},       {"wall_s", summary.wall_time},
+                        {"actors", summary.actors},         {"activities", summary.activities},
+                        {"folded", summary.folded},         {"simulated_ranks", summary.ranks.size()},
+                        {"world_size", summary.world_size}};
+  return json;
+}
+
+/// An assertion taken apart.
+struct Assertion {
+  std::string path;
+  std::string op;
+  double bound = 0;
+};
+
+std::string trimmed(const std::string& text) {
+  const std::size_t begin = text.find_first_not_of(" \t");
+  const std::size_t end = text.find_last_not_of(" \t");
+  return begin == std::string::npos ? "" : text.substr(begin, end - begin + 1);
+}
+
+Assertion parse(const std::string& text) {
+  const std::size_t at = text.find_first_of("<>=!");
+  Assertion assertion;
+  if (at != std::string::npos) {
+    const bool two = at + 1 < text.size() && text[at + 1] == '=';
+    assertion.path = trimmed(text.substr(0, at));
+    assertion.op = text.substr(at, two ? 2 : 1);
+    const std::string bound = trimmed(text.substr(at + assertion.op.size()));
+    char* end = nullptr;
+    assertion.bound = std::strtod(bound.c_str(), &end);
+    const bool known = assertion.op != "=" && assertion.op != "!";
+    if (known && !assertion.path.empty() && !bound.empty() && *end == '\0' && std::isfinite(assertion.bound)) {
+      return assertion;
+    }
+  }
+  throw InputError("--assert '" + text +
+                   "': error: not an assertion; write a name of the result, one of <= >= == != < >, and a number, "
+                   "such as 'bubble_ratio<=0.10'");
+}
+
+bool holds(double value, const Assertion& assertion) {
+  if (assertion.op == "<=") return value <= assertion.bound;
+  if (assertion.op == ">=") return value >= assertion.bound;
+  if (assertion.op == "<") return value < assertion.bound;
+  if (assertion.op == ">") return value > assertion.bound;
+  return (assertion.op == "==") == (value == assertion.bound);
+}
+
+std::vector<std::string> numeric_names(const Json& json) {
+  std::vector<std::string> names;
+  for (const auto& [key, value] : json.items()) {
+    if (value.is_number() || value.is_boolean()) names.push_back(key);
+    if (!value.is_object()) continue;
+    for (const auto& [inner, leaf] : value.items()) {
+      if (leaf.is_number() || leaf.is_boolean()) names.push_back(key + "." + inner);
+    }
+  }
+  return names;
+}
+
+[[noreturn]] void fail_unknown(const Json& json, const std::string& text, const std::string& path) {
+  const std::vector<std::string> names = numeric_names(json);
+  const std::string near = closest_match(path, names);
+  const std::string hint = near.empty() ? "the numbers of the result are listed in docs/output.md"
+                                        : "did you mean '" + near + "'?";
+  throw InputError("--assert '" + text + "': error: the result has no number '" + path + "'; " + hint);
+}
+
+}  // namespace
+
+std::string to_json(const Summary& summary) { return to_tree(summary).dump(2) + "\n"; }
+
+void check_assertion_syntax(const std::string& assertion) { parse(assertion); }
+
+AssertionResult check_assertion(const Summary& summary, const std::string& text) {
+  const Assertion assertion = parse(text);
+  const Json json = to_tree(summary);
+  const Json* at = &json;
+  std::size_t begin = 0;
+  while (begin <= assertion.path.size()) {
+    const std::size_t end = std::min(assertion.path.find('.', begin), assertion.path.size());
+    const std::string key = assertion.path.substr(begin, end - begin);
+    const bool index = at->is_array() && !key.empty() && key.find_first_not_of("0123456789") == std::string::npos &&
+                       key.size() < 9 && std::stoul(key) < at->size();
+    if (!(at->is_object() && at->contains(key)) && !index) fail_unknown(json, text, assertion.path);
+    at = index ? &(*at)[std::stoul(key)] : &(*at)[key];
+    begin = end + 1;
+  }
+  if (!at->is_number() && !at->is_boolean()) fail_unknown(json, text, assertion.path);
+  const double value = at->is_boolean() ? (at->get<bool>() ? 1.0 : 0.0) : at->get<double>();
+  return {holds(value, assertion),
+          assertion.path + " is " + at->dump() + ", asserted " + assertion.op + " " + Json(assertion.bound).dump()};
+}
+
+}  // namespace trainsim::report

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/report/notes.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/report/format.hpp"
+
+namespace trainsim::report {
+
+namespace {
+
+using program::Cause;
+
+Seconds of(const Summary& summary, Cause cause) { return summary.breakdown[static_cast<std::size_t>(cause)]; }
+
+/// Differences from the closed form below this are rounding and not worth a sentence.
+constexpr double kNoticeable = 5e-4;
+
+std::string closed_form(const Summary& summary) {
+  const plan::ParallelPlan& plan = summary.plan;
+  const std::string p = std::to_string(plan.pipeline_parallel);
+  const std::string m = std::to_string(plan.micro_batches());
+  if (plan.virtual_pipeline == 1) return "(p-1)/(m+p-1) with p=" + p + ", m=" + m;
+  return "(p-1)/(v·m+p-1) with p=" + p + ", m=" + m + ", v=" + std::to_string(plan.virtual_pipeline);
+}
+
+/// Names what separates the simulated bubble from the closed form: stages that are not equal, and transfers.
+std::string bubble_note(const Summary& summary) {
+  const double theory = summary.bubble_ratio_theory.value_or(0.0);
+  std::string text = "Bubble " + percent(summary.bubble_ratio) + "; equal stages with free transfers would give " +
+                     percent(theory) + ", " + closed_form(summary) + ".";
+  if (std::abs(summary.bubble_ratio - theory) < kNoticeable) return text + " They agree.";
+  const auto by_busy = [](const RankSummary& a, const RankSummary& b) { return a.busy < b.busy; };
+  const RankSummary& slowest = *std::max_element(summary.ranks.begin(), summary.ranks.end(), by_busy);
+  double mean = 0;
+  for (const RankSummary& rank : summary.ranks) {
+    mean += rank.busy * static_cast<double>(rank.represents) / static_cast<double>(summary.world_size);
+  }
+  text += " The difference:";
+  const double excess = slowest.busy / mean - 1.0;
+  if (excess > kNoticeable) {
+    text += " stage " + std::to_string(slowest.stage) + " works " + percent(excess) + " longer than the mean";
+    if (slowest.stage == summary.plan.pipeline_parallel - 1) text += " (it holds the head)";
+    if (slowest.stage == 0) text += " (it holds the embedding)";
+    text += " and the others wait for it;";
+  }
+  return text + " exposed pipeline transfers take " +
+         percent(of(summary, Cause::kPipelineCommunication) / summary.step_time) + " of the step.";
+}
+
+std::string memory_note(const Summary& summary) {
+  const RankSummary& rank = fullest_rank(summary);
+  const auto largest = static_cast<std::size_t>(
+      std::max_element(rank.memory_at_peak.begin(), rank.memory_at_peak.end()) - rank.memory_at_peak.begin());
+  return "Memory peaks on stage " + std::to_string(rank.stage) + " in the " + rank.peak_at + "; the largest part is " +
+         words(program::to_string(static_cast<program::MemoryCategory>(largest))) + " with " +
+         gib(rank.memory_at_peak[largest]) + ".";
+}
+
+std::string fewer_bubbles(const Summary& summary) {
+  const auto p = static_cast<double>(summary.plan.pipeline_parallel);
+  const auto vm = static_cast<double>(summary.plan.virtual_pipeline * summary.plan.micro_batches());
+  return "Twice the micro-batches would bring the closed-form bubble from " + percent((p - 1) / (vm + p - 1)) +
+         " to " + percent((p - 1) / (2 * vm + p - 1)) + ".";
+}
+
+}  // namespace
+
+std::vector<std::string> explain(const Summary& summary) {
+  std::vector<std::string> notes;
+  if (!summary.fits) {
+    notes.push_back("Does not fit: the fullest rank needs " + gib(summary.peak_memory) + " and the GPU has " +
+                    gib(summary.memory_capacity) + " less " + gib(summary.memory_reserve) + " reserve; " +
+                    gib(-summary.memory_headroom) + " too much.");
+  }
+  if (summary.plan.pipeline_parallel > 1) {
+    notes.push_back(bubble_note(summary));
+    if (summary.bubble_ratio_theory.value_or(0.0) > 0.05) notes.push_back(fewer_bubbles(summary));
+  }
+  const Seconds tensor = of(summary, Cause::kTensorCommunication);
+  if (tensor > 0.05 * summary.step_time) {
+    notes.push_back("Tensor-parallel communication that compute waits for takes " +
+                    percent(tensor / summary.step_time) + " of the step.");
+  }
+  const Seconds data = of(summary, Cause::kDataCommunication);
+  if (data > 0.02 * summary.step_time) {
+    notes.push_back("Gradient and parameter exchange that is not hidden takes " + percent(data / summary.step_time) +
+                    " of the step.");
+  }
+  if (summary.launch_bound_share > 0.2) {
+    notes.push_back("Limited by kernel launches: in " + percent(summary.launch_bound_share) +
+                    " of the compute time the GPU waits for the host; larger micro-batches, less tensor parallelism, "
+                    "software.launch: cuda-graph or more fusion would help.");
+  }
+  notes.push_back(memory_note(summary));
+  return notes;
+}
+
+}  // namespace trainsim::report

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/report/summary.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "sim/report/notes.hpp"
+
+namespace trainsim::report {
+
+namespace {
+
+using program::RankTimeline;
+
+std::string slot_name(const program::Program& program, std::int32_t slot) {
+  if (slot < 0) return "outside the pipeline slots";
+  const program::SlotInfo& info = program.slots[static_cast<std::size_t>(slot)];
+  const char* kind = info.kind == 'F' ? "forward" : info.kind == 'B' ? "backward" : "weight gradient";
+  std::string text = std::string(kind) + " of micro-batch " + std::to_string(info.micro_batch);
+  return info.chunk > 0 ? text + ", chunk " + std::to_string(info.chunk) : text;
+}
+
+/// Window of the pipeline: from the first slot's begin to the last slot's end over all ranks.
+struct Window {
+  Seconds begin = 0;
+  Seconds end = 0;
+  Seconds longest_stage = 0;
+};
+
+Window pipeline_window(const program::Timeline& timeline) {
+  Window window{timeline.step_time, 0, 0};
+  for (const RankTimeline& rank : timeline.ranks) {
+    window.begin = std::min(window.begin, rank.first_slot);
+    window.end = std::max(window.end, rank.last_slot);
+    window.longest_stage = std::max(window.longest_stage, rank.last_slot - rank.first_slot);
+  }
+  return window;
+}
+
+std::int64_t layers_on(const plan::ParallelPlan& plan, const std::vector<std::int64_t>& layers, std::int64_t stage) {
+  std::int64_t held = 0;
+  for (std::int64_t chunk = 0; chunk < plan.virtual_pipeline; ++chunk) {
+    held += layers[static_cast<std::size_t>(chunk * plan.pipeline_parallel + stage)];
+  }
+  return held;
+}
+
+void add_ranks(const Run& run, Summary& summary) {
+  const Window window = pipeline_window(run.timeline);
+  const std::vector<std::int64_t> layers = plan::stage_layers(run.plan, run.model);
+  const auto world = static_cast<double>(run.job.world_size);
+  double busy = 0;
+  for (std::size_t i = 0; i < run.job.ranks.size(); ++i) {
+    const program::Rank& rank = run.job.ranks[i];
+    const RankTimeline& timeline = run.timeline.ranks[i];
+    const double weight = static_cast<double>(rank.represents) / world;
+    RankSummary row;
+    row.rank = rank.id;
+    row.represents = rank.represents;
+    row.stage = rank.stage;
+    row.tensor_rank = rank.tensor_rank;
+    row.data_rank = rank.data_rank;
+    row.layers = layers_on(run.plan, layers, rank.stage);
+    row.busy = timeline.busy;
+    row.bubble = window.end - window.begin - timeline.busy;
+    row.by_cause = timeline.by_cause;
+    row.peak_memory = timeline.peak_memory;
+    row.memory_at_peak = timeline.memory_at_peak;
+    row.peak_at = slot_name(run.job.programs[rank.program], timeline.peak_slot);
+    summary.ranks.push_back(row);
+    busy += weight * timeline.busy;
+    for (std::size_t c = 0; c < summary.breakdown.size(); ++c) summary.breakdown[c] += weight * timeline.by_cause[c];
+  }
+  if (window.end > window.begin) {
+    summary.bubble_ratio = 1.0 - busy / (window.end - window.begin);
+    summary.bubble_ratio_stage = 1.0 - busy / window.longest_stage;
+  }
+}
+
+/// Adds up kernels over all ranks: how often each segment runs times what is in it.
+void add_kernels(const Run& run, Summary& summary) {
+  std::vector<double> weight(run.job.programs.size(), 0.0);
+  for (const program::Rank& rank : run.job.ranks) {
+    weight[rank.program] +=
+        static_cast<double>(rank.represents) * rank.slowdown / static_cast<double>(run.job.world_size);
+  }
+  std::map<std::string, KernelShare> by_name;
+  Seconds total = 0;
+  Seconds launch_bound = 0;
+  for (std::size_t p = 0; p < run.job.programs.size(); ++p) {
+    const program::Program& program = run.job.programs[p];
+    std::vector<double> runs(program.segments.size(), 0.0);
+    for (const program::Instruction& instruction : program.stream(program::Stream::kCompute)) {
+      if (instruction.op == program::Opcode::kCompute) runs[instruction.id] += weight[p];
+    }
+    for (std::size_t s = 0; s < program.segments.size(); ++s) {
+      const program::Segment& segment = program.segments[s];
+      total += runs[s] * segment.seconds;
+      if (segment.launch_bound()) launch_bound += runs[s] * segment.seconds;
+      for (const program::Kernel& kernel : segment.kernels) {
+        KernelShare& share = by_name[kernel.name];
+        share.name = kernel.name;
+        share.kind = program::to_string(kernel.kind);
+        share.seconds += runs[s] * kernel.seconds;
+      }
+    }
+    summary.hardware_flops += weight[p] * program.flops * static_cast<double>(run.job.world_size);
+  }
+  for (auto& [name, share] : by_name) {
+    if (share.seconds > 0) summary.kernels.push_back(std::move(share));
+  }
+  std::stable_sort(summary.kernels.begin(), summary.kernels.end(),
+                   [](const KernelShare& a, const KernelShare& b) { return a.seconds > b.seconds; });
+  summary.launch_bound_share = total > 0 ? launch_bound / total : 0;
+}
+
+void add_rates(const Run& run, Summary& summary) {
+  const auto batch = static_cast<double>(run.plan.global_batch_size);
+  const auto gpus = static_cast<double>(run.plan.gpus);
+  const Seconds step = summary.step_time;
+  summary.samples_per_second = batch / step;
+  summary.tokens_per_second = summary.samples_per_second * static_cast<double>(run.model.sequence_length);
+  summary.tokens_per_second_per_gpu = summary.tokens_per_second / gpus;
+  summary.model_flops = model::model_flops(run.model, batch);
+  summary.model_tflops_per_gpu = summary.model_flops / step / gpus / kTera;
+  summary.hardware_tflops_per_gpu = summary.hardware_flops / step / gpus / kTera;
+  summary.mfu = summary.model_flops / (step * gpus * run.peak);
+  summary.hfu = summary.hardware_flops / (step * gpus * run.peak);
+  summary.scaling_efficiency = run.single_gpu_time / (gpus * step);
+}
+
+void add_memory(const Run& run, Summary& summary) {
+  summary.memory_capacity = run.cluster.gpu.memory;
+  summary.memory_reserve = run.plan.memory_reserve;
+  summary.peak_memory = fullest_rank(summary).peak_memory;
+  summary.memory_headroom = summary.memory_capacity - summary.memory_reserve - summary.peak_memory;
+  summary.fits = summary.memory_headroom >= 0;
+}
+
+}  // namespace
+
+const RankSummary& fullest_rank(const Summary& summary) {
+  return *std::max_element(
+      summary.ranks.begin(), summary.ranks.end(),
+      [](const RankSummary& a, const RankSummary& b) { return a.peak_memory < b.peak_memory; });
+}
+
+Summary summarize(const Run& run) {
+  Summary summary;
+  summary.name = run.name;
+  summary.description = run.description;
+  summary.step_time = run.timeline.step_time;
+  summary.bubble_ratio_theory = run.bubble_ratio_theory;
+  summary.parameters = model::total_parameters(run.model);
+  summary.single_gpu_time = run.single_gpu_time;
+  summary.peak_flops = run.peak;
+  summary.warnings = run.warnings;
+  summary.network = run.network;
+  summary.wall_time = run.wall_time;
+  summary.actors = run.timeline.actors;
+  summary.activities = run.timeline.activities;
+  summary.folded = run.job.folded;
+  summary.world_size = run.job.world_size;
+  summary.gpu_name = run.cluster.gpu.name;
+  summary.cluster_name = run.cluster.name;
+  summary.model = run.model;
+  summary.plan = run.plan;
+  add_ranks(run, summary);
+  add_kernels(run, summary);
+  add_rates(run, summary);
+  add_memory(run, summary);
+  summary.notes = explain(summary);
+  return summary;
+}
+
+}  // namespace trainsim::report

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/base/units.hpp"
+#include "sim/hardware/spec.hpp"
+#include "sim/model/model_spec.hpp"
+#include "sim/plan/plan.hpp"
+#include "sim/program/job.hpp"
+#include "sim/program/timeline.hpp"
+
+namespace trainsim::report {
+
+/// What a summary is made from.
+struct Run {
+  std::string name;
+  std::string description;
+  const model::ModelSpec& model;
+  const hardware::ClusterSpec& cluster;
+  const plan::ParallelPlan& plan;
+  const program::Job& job;
+  const program::Timeline& timeline;
+  /// "flow", "ideal" or "free", as in the configuration.
+  std::string network;
+  /// Dense peak of the plan's precision.
+  FlopsPerSecond peak = 0;
+  /// Time of the step on one imaginary GPU (docs/output.md, scaling_efficiency).
+  Seconds single_gpu_time = 0;
+  /// The schedule's closed form, if it has one.
+  std::optional<double> bubble_ratio_theory;
+  std::vector<std::string> warnings;
+  /// Real time that the simulation took.
+  Seconds wall_time = 0;
+};
+
+/// One simulated rank in the result.
+struct RankSummary {
+  std::int64_t rank = 0;
+  std::int64_t represents = 1;
+  std::int64_t stage = 0;
+  std::int64_t tensor_rank = 0;
+  std::int64_t data_rank = 0;
+  std::int64_t layers = 0;
+  Seconds busy = 0;
+  /// Time between the first forward and the last backward of the pipeline in which the rank was not busy.
+  Seconds bubble = 0;
+  std::array<Seconds, program::kCauses> by_cause{};
+  Bytes peak_memory = 0;
+  program::MemoryByCategory memory_at_peak{};
+  /// Where the peak was: "forward of micro-batch 3, chunk 1", or "outside the pipeline slots".
+  std::string peak_at;
+};
+
+/// Time of one kind of kernel, mean over ranks.
+struct KernelShare {
+  std::string name;
+  std::string kind;
+  Seconds seconds = 0;
+};
+
+/// The result of a run: every number that any output shows. Formats only print it.
+struct Summary {
+  std::string name;
+  std::string description;
+  Seconds step_time = 0;
+  double tokens_per_second = 0;
+  double tokens_per_second_per_gpu = 0;
+  double samples_per_second = 0;
+  double model_tflops_per_gpu = 0;
+  double hardware_tflops_per_gpu = 0;
+  double mfu = 0;
+  double hfu = 0;
+  double bubble_ratio = 0;
+  double bubble_ratio_stage = 0;
+  std::optional<double> bubble_ratio_theory;
+  double scaling_efficiency = 0;
+  bool fits = true;
+  Bytes peak_memory = 0;
+  Bytes memory_capacity = 0;
+  Bytes memory_reserve = 0;
+  /// Capacity less reserve less peak of the fullest rank; negative when it does not fit.
+  Bytes memory_headroom = 0;
+  /// Mean over ranks, by program::Cause; adds up to step_time.
+  std::array<Seconds, program::kCauses> breakdown{};
+  std::vector<RankSummary> ranks;
+  /// Kernels of the step by time, largest first.
+  std::vector<KernelShare> kernels;
+  /// Share of compute time in segments that the host's launch rate limits.
+  double launch_bound_share = 0;
+  double parameters = 0;
+  double model_flops = 0;
+  double hardware_flops = 0;
+  Seconds single_gpu_time = 0;
+  FlopsPerSecond peak_flops = 0;
+  std::vector<std::string> warnings;
+  /// Sentences that explain the numbers, most important first.
+  std::vector<std::string> notes;
+  std::string network;
+  Seconds wall_time = 0;
+  std::int64_t actors = 0;
+  std::int64_t activities = 0;
+  bool folded = false;
+  std::int64_t world_size = 1;
+  std::string gpu_name;
+  std::string cluster_name;
+  model::ModelSpec model;
+  plan::ParallelPlan plan;
+};
+
+/// Computes every result from a run.
+Summary summarize(const Run& run);
+
+/// Rank summary with the largest peak.
+const RankSummary& fullest_rank(const Summary& summary);
+
+}  // namespace trainsim::report

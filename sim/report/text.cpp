@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "sim/report/format.hpp"
+#include "sim/report/writers.hpp"
+
+namespace trainsim::report {
+
+namespace {
+
+using program::Cause;
+
+constexpr std::size_t kLabelWidth = 22;
+constexpr std::size_t kKernelRows = 8;
+/// Stages shown before the table is cut in the middle.
+constexpr std::size_t kStageRows = 16;
+
+std::string row(const std::string& label, const std::string& value) {
+  return "  " + pad_right(label, kLabelWidth) + value + "\n";
+}
+
+std::string plan_line(const Summary& summary) {
+  const plan::ParallelPlan& plan = summary.plan;
+  std::string text = "TP" + std::to_string(plan.tensor_parallel) + (plan.sequence_parallel ? "+SP" : "") + " PP" +
+                     std::to_string(plan.pipeline_parallel);
+  if (plan.virtual_pipeline > 1) text += " (" + std::to_string(plan.virtual_pipeline) + " chunks)";
+  text += " DP" + std::to_string(plan.data_parallel) + ", " + plan::to_string(plan.schedule) + ", " +
+          std::to_string(plan.micro_batches()) + " micro-batches of " + std::to_string(plan.micro_batch_size) +
+          ", global batch " + std::to_string(plan.global_batch_size);
+  return text;
+}
+
+std::string settings_line(const Summary& summary) {
+  const plan::ParallelPlan& plan = summary.plan;
+  return "recompute " + plan::to_string(plan.recompute.granularity) + ", sharding " +
+         plan::to_string(plan.sharding) + ", " + plan::to_string(plan.precision) + " with " +
+         (plan.gradient_bytes == 4 ? "fp32" : "2-byte") + " gradients, " +
+         (summary.model.attention == model::Attention::kFlash ? "flash" : "standard") + " attention, " +
+         plan::to_string(plan.launch) + " launches, " + plan::to_string(plan.fusion) + " fusion";
+}
+
+std::string head(const Summary& summary) {
+  std::string text = summary.name;
+  if (!summary.description.empty()) text += ": " + summary.description;
+  text += "\n";
+  text += row("model", summary.model.name + ", " + count(summary.parameters) + " parameters, sequence " +
+                           std::to_string(summary.model.sequence_length));
+  text += row("cluster", std::to_string(summary.plan.gpus) + " x " + summary.gpu_name + " (" + summary.cluster_name + ")");
+  text += row("plan", plan_line(summary));
+  return text + row("", settings_line(summary));
+}
+
+std::string result(const Summary& summary) {
+  std::string text = "\nResult of one training step\n";
+  text += row("step time", duration(summary.step_time));
+  text += row("throughput", count(summary.tokens_per_second) + " tokens/s, " +
+                                number(summary.tokens_per_second_per_gpu) + " per GPU, " +
+                                number(summary.samples_per_second) + " sequences/s");
+  text += row("MFU / HFU", percent(summary.mfu) + " / " + percent(summary.hfu) + " of " +
+                               number(summary.peak_flops / kTera) + " TFLOP/s dense " +
+                               plan::to_string(summary.plan.precision) + " peak (" +
+                               number(summary.model_tflops_per_gpu) + " / " +
+                               number(summary.hardware_tflops_per_gpu) + " TFLOP/s per GPU)");
+  text += row("bubble ratio", percent(summary.bubble_ratio) +
+                                  (summary.bubble_ratio_theory
+                                       ? " (closed form " + percent(*summary.bubble_ratio_theory) + ")"
+                                       : ""));
+  text += row("scaling efficiency", percent(summary.scaling_efficiency) + " of " +
+                                        std::to_string(summary.plan.gpus) +
+                                        " GPUs without communication, bubble or recomputation");
+  text += row("peak memory", gib(summary.peak_memory) + " of " + gib(summary.memory_capacity) + " less " +
+                                 gib(summary.memory_reserve) + " reserve: " +
+                                 (summary.fits ? "fits, " + gib(summary.memory_headroom) + " left"
+                                               : "DOES NOT FIT, " + gib(-summary.memory_headroom) + " too much"));
+  return text;
+}
+
+std::string breakdown(const Summary& summary) {
+  std::string text = "\nWhere the step goes (mean over ranks)\n";
+  for (std::size_t c = 0; c < summary.breakdown.size(); ++c) {
+    const Seconds seconds = summary.breakdown[c];
+    if (seconds <= 1e-9 * summary.step_time) continue;
+    text += row(words(program::to_string(static_cast<Cause>(c))),
+                pad_left(duration(seconds), 10) + pad_left(percent(seconds / summary.step_time), 9));
+  }
+  return text;
+}
+
+std::string kernel_table(const Summary& summary) {
+  std::string text = "\nLargest kernels (mean over ranks)\n";
+  const std::size_t shown = std::min(kKernelRows, summary.kernels.size());
+  for (std::size_t i = 0; i < shown; ++i) {
+    const KernelShare& kernel = summary.kernels[i];
+    text += "  " + pad_right(kernel.name, 40) + pad_left(duration(kernel.seconds), 10) +
+            pad_left(percent(kernel.seconds / summary.step_time), 9) + "  " + kernel.kind + "\n";
+  }
+  return text;
+}
+
+std::string stage_row(const Summary& summary, const RankSummary& rank) {
+  const auto cause = [&](Cause c) { return rank.by_cause[static_cast<std::size_t>(c)]; };
+  return "  " + pad_left(std::to_string(rank.stage), 5) + pad_left(std::to_string(rank.rank), 7) +
+         pad_left(std::to_string(rank.represents), 7) + pad_left(std::to_string(rank.layers), 8) +
+         pad_left(duration(rank.busy), 11) +
+         pad_left(percent(rank.bubble / (rank.busy + rank.bubble)), 10) +
+         pad_left(percent(cause(Cause::kTensorCommunication) / summary.step_time), 10) +
+         pad_left(percent(cause(Cause::kPipelineCommunication) / summary.step_time), 10) +
+         pad_left(percent(cause(Cause::kDataCommunication) / summary.step_time), 10) +
+         pad_left(gib(rank.peak_memory), 11) + "\n";
+}
+
+std::string stage_table(const Summary& summary) {
+  std::string text = "\nStages (one row per group of identical ranks; communication that is waited for)\n";
+  text += "  stage   rank  ranks  layers       busy    bubble    tensor  pipeline      data     memory\n";
+  const std::size_t rows = summary.ranks.size();
+  for (std::size_t i = 0; i < rows; ++i) {
+    if (rows > kStageRows && i == kStageRows / 2) {
+      text += "    …  " + std::to_string(rows - kStageRows) + " more rows in the JSON output\n";
+      i = rows - kStageRows / 2;
+    }
+    text += stage_row(summary, summary.ranks[i]);
+  }
+  return text;
+}
+
+std::string memory_table(const Summary& summary) {
+  const RankSummary& rank = fullest_rank(summary);
+  std::string text = "\nMemory of the fullest rank (stage " + std::to_string(rank.stage) + ", rank " +
+                     std::to_string(rank.rank) + ") at its peak\n";
+  for (std::size_t c = 0; c < rank.memory_at_peak.size(); ++c) {
+    if (rank.memory_at_peak[c] == 0) continue;
+    text += row(words(program::to_string(static_cast<program::MemoryCategory>(c))),
+                pad_left(gib(rank.memory_at_peak[c]), 10));
+  }
+  return text;
+}
+
+std::string closing(const Summary& summary) {
+  std::string text = "\nWhy\n";
+  for (const std::string& note : summary.notes) text += "  - " + note + "\n";
+  if (!summary.warnings.empty()) {
+    text += "\nWarnings\n";
+    for (const std::string& warning : summary.warnings) text += "  - " + warning + "\n";
+  }
+  text += "\nAssumptions: attention FLOPs counted in full (not halved for the causal mask); MFU counts model FLOPs, "
+          "HFU adds recomputation; GiB = 2^30 bytes.\n";
+  text += "Simulated " + std::to_string(summary.ranks.size()) + " of " + std::to_string(summary.world_size) +
+          " ranks" + (summary.folded ? " (the others are identical)" : "") + ", " +
+          std::to_string(summary.activities) + " activities, in " + duration(summary.wall_time) + ".\n";
+  return text;
+}
+
+}  // namespace
+
+std::string to_text(const Summary& summary) {
+  return head(summary) + result(summary) + breakdown(summary) + stage_table(summary) + memory_table(summary) +
+         kernel_table(summary) + closing(summary);
+}
+
+}  // namespace trainsim::report

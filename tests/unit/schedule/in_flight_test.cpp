@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// How many micro-batches a stage holds activations for, against the published counts.
+#include <gtest/gtest.h>
+
+#include "tests/unit/schedule/written_schedule.hpp"
+
+namespace trainsim::schedule {
+namespace {
+
+TEST(PeakInFlight, GpipeHoldsEveryMicroBatch) {
+  const Schedule schedule = gpipe(4, 7);
+  for (int stage = 0; stage < 4; ++stage) EXPECT_EQ(peak_in_flight(schedule, stage), 7.0);
+}
+
+TEST(PeakInFlight, OneFOneBHoldsOneMicroBatchPerStageFromHereToTheEnd) {
+  for (const std::int64_t p : {1, 2, 4, 8}) {
+    for (std::int64_t m = 1; m <= 20; ++m) {
+      const Schedule schedule = one_f_one_b(p, m);
+      for (std::int64_t stage = 0; stage < p; ++stage) {
+        EXPECT_EQ(peak_in_flight(schedule, stage), static_cast<double>(std::min(m, p - stage)))
+            << "p " << p << ", m " << m << ", stage " << stage;
+      }
+    }
+  }
+}
+
+// Korthikanti et al. 2022 (arXiv 2205.05198): interleaving multiplies the p micro-batches of 1F1B's first
+// stage by 1 + (p-1)/(p v). In chunk passes: 2 (p-1) + (v-1) p of warm-up and one more = p v + p - 1.
+TEST(PeakInFlight, InterleavedHoldsMoreOnTheFirstStage) {
+  for (const std::int64_t p : {2, 4, 8}) {
+    for (const std::int64_t v : {2, 3, 4}) {
+      for (const std::int64_t m : {2 * p, 3 * p, 8 * p}) {
+        const double passes = static_cast<double>(p * v + p - 1);
+        EXPECT_EQ(peak_in_flight(interleaved(p, v, m), 0), passes / static_cast<double>(v))
+            << "p " << p << ", v " << v << ", m " << m;
+      }
+    }
+  }
+}
+
+// Reference values of the published zero-bubble schedulers for p = 8, v = 2, m = 64: 8 + 7/2 on the first
+// stage and ((2-1) 8 + 1) / 2 on the last.
+TEST(PeakInFlight, InterleavedMatchesThePublishedScheduler) {
+  const Schedule schedule = interleaved(8, 2, 64);
+  EXPECT_EQ(peak_in_flight(schedule, 0), 11.5);
+  EXPECT_EQ(peak_in_flight(schedule, 7), 4.5);
+}
+
+TEST(PeakInFlight, InterleavedWithOneGroupHoldsEveryMicroBatch) {
+  const Schedule schedule = interleaved(4, 3, 4);
+  for (int stage = 0; stage < 4; ++stage) EXPECT_EQ(peak_in_flight(schedule, stage), 4.0);
+}
+
+TEST(PeakInFlight, WeightSlotsDoNotCount) {
+  const Schedule schedule = written(1, 2, {"F0 B0 F1 B1 W0 W1"});
+  EXPECT_EQ(peak_in_flight(schedule, 0), 1.0);
+}
+
+}  // namespace
+}  // namespace trainsim::schedule
