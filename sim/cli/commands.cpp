@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/cli/commands.hpp"
 
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -42,7 +43,8 @@ int judge(const Options& options, const report::Summary& summary) {
     code = kAssertionFailed;
   }
   if (options.require_fit && !summary.fits) {
-    spdlog::error("the plan does not fit: {} too much on the fullest rank", report::gib(-summary.memory_headroom));
+    spdlog::error("the plan does not fit: {} too much on the fullest rank",
+                  report::gib(-summary.memory_headroom));
     return kDoesNotFit;
   }
   return code;
@@ -55,11 +57,12 @@ int run(const Options& options) {
   for (const std::string& warning : experiment.warnings) spdlog::warn("{}", warning);
   spdlog::debug("{}: {} GPUs, {} micro-batches", experiment.name, experiment.plan.gpus,
                 experiment.plan.micro_batches());
+  std::optional<FoldingCheck> folding_check;
+  if (options.verify_folding) folding_check.emplace(experiment);
   ProgressBar bar(!options.quiet);
-  report::Summary summary =
-      simulate(experiment, options.fold, [&bar](double share) { bar.update(share); });
+  report::Summary summary = simulate(experiment, options.fold, [&bar](double share) { bar.update(share); });
   bar.clear();
-  if (options.verify_folding) summary.notes.push_back(verify_folding(experiment, summary));
+  if (folding_check) summary.notes.push_back(folding_check->compare(summary));
   const std::string text = formatted(summary, options.format);
   const int code = judge(options, summary);
   output.write(text);
@@ -78,17 +81,18 @@ report::CheckReport check_report(const config::Experiment& experiment) {
       {"parameters", report::count(model::total_parameters(experiment.model))},
       {"parameters per rank, first stage",
        report::count(static_cast<double>(lowering::stage_parameters(experiment.model, plan, 0)))},
-      {"parameters per rank, last stage",
-       report::count(static_cast<double>(lowering::stage_parameters(experiment.model, plan, stage_count - 1)))},
+      {"parameters per rank, last stage", report::count(static_cast<double>(lowering::stage_parameters(
+                                              experiment.model, plan, stage_count - 1)))},
       {"data_parallel", std::to_string(plan.data_parallel)},
       {"global_batch_size", std::to_string(plan.global_batch_size)},
       {"micro-batches per step", std::to_string(plan.micro_batches())},
       {"tokens per step",
        report::count(static_cast<double>(plan.global_batch_size * experiment.model.sequence_length))},
       {"layers per virtual stage", layers},
-      {"padded vocabulary", std::to_string(model::padded_vocabulary(experiment.model.vocab_size, plan.vocab_padding,
-                                                                    plan.tensor_parallel))},
-      {"nodes", std::to_string((plan.gpus + experiment.cluster.gpus_per_node - 1) / experiment.cluster.gpus_per_node)},
+      {"padded vocabulary", std::to_string(model::padded_vocabulary(
+                                experiment.model.vocab_size, plan.vocab_padding, plan.tensor_parallel))},
+      {"nodes",
+       std::to_string((plan.gpus + experiment.cluster.gpus_per_node - 1) / experiment.cluster.gpus_per_node)},
       {"GPU memory", report::gib(experiment.cluster.gpu.memory) + ", " + report::gib(plan.memory_reserve) +
                          " of it reserved"}};
   return report;

@@ -22,7 +22,8 @@ const std::map<std::string, Format> kFormats = {
     {"text", Format::kText}, {"json", Format::kJson}, {"csv", Format::kCsv}};
 
 constexpr const char* kFooter =
-    "\nExit codes: 0 done; 2 bad input or command line; 3 does not fit (--require-fit); 4 an --assert does not hold;\n"
+    "\nExit codes: 0 done; 2 bad input or command line; 3 does not fit (--require-fit); 4 an --assert does "
+    "not hold;\n"
     "1 anything else. `trainsim CONFIG` is short for `trainsim run CONFIG`.\n";
 
 void add_common(CLI::App& command, Options& options, std::string& format) {
@@ -34,7 +35,8 @@ void add_common(CLI::App& command, Options& options, std::string& format) {
 }
 
 void add_config(CLI::App& command, Options& options) {
-  command.add_option("CONFIG", options.subject, "a configuration file, or the name of one in configs/")->required();
+  command.add_option("CONFIG", options.subject, "a configuration file, or the name of one in configs/")
+      ->required();
   command
       .add_option("--set", options.overrides,
                   "override a value, as in plan.micro_batch_size=2; repeatable; same checks as the file")
@@ -46,12 +48,14 @@ void add_config(CLI::App& command, Options& options) {
 void add_run(CLI::App& command, Options& options, std::string& fold) {
   add_config(command, options);
   command
-      .add_option("--assert", options.assertions, "exit with 4 unless it holds, as in 'bubble_ratio<=0.10'; repeatable")
+      .add_option("--assert", options.assertions,
+                  "exit with 4 unless it holds, as in 'bubble_ratio<=0.10'; repeatable")
       ->type_name("NAME OP NUMBER")
       ->expected(1)
       ->take_all();
   command.add_flag("--require-fit", options.require_fit, "exit with 3 when the plan does not fit in memory");
-  command.add_option("--fold", fold, "auto: simulate one of each group of identical ranks; off: simulate all")
+  command
+      .add_option("--fold", fold, "auto: simulate one of each group of identical ranks; off: simulate all")
       ->type_name("MODE")
       ->default_str("auto");
   command.add_flag("--verify-folding", options.verify_folding, "run folded and unfolded, and compare");
@@ -61,8 +65,8 @@ void add_run(CLI::App& command, Options& options, std::string& fold) {
 [[noreturn]] void fail_choice(const std::string& what, const std::string& value,
                               const std::vector<std::string>& legal) {
   const std::string near = closest_match(value, legal);
-  throw InputError("trainsim: error: " + what + " '" + value + "' is not known; use " + join_alternatives(legal) +
-                   (near.empty() ? "" : " (did you mean '" + near + "'?)"));
+  throw InputError("trainsim: error: " + what + " '" + value + "' is not known; use " +
+                   join_alternatives(legal) + (near.empty() ? "" : " (did you mean '" + near + "'?)"));
 }
 
 std::vector<std::string> with_command(int argc, char** argv) {
@@ -100,15 +104,18 @@ std::optional<Options> parse_options(int argc, char** argv) {
   Options options;
   std::string format = "text";
   std::string fold = "auto";
-  CLI::App app{"trainsim predicts one training step of a large model on a GPU cluster: step time, bubble ratio, "
-               "scaling efficiency, MFU and peak memory, with the reasons.",
-               "trainsim"};
+  CLI::App app{
+      "trainsim predicts one training step of a large model on a GPU cluster: step time, bubble ratio, "
+      "scaling efficiency, MFU and peak memory, with the reasons.",
+      "trainsim"};
   app.footer(kFooter);
   app.set_version_flag("--version", "trainsim " TRAINSIM_VERSION);
   app.require_subcommand(1);
   CLI::App* run = app.add_subcommand("run", "simulate a configuration and print a summary (the default)");
-  CLI::App* check = app.add_subcommand("check", "validate only: all problems at once, derived values, no simulation");
-  CLI::App* list = app.add_subcommand("list", "list the presets that ship: models, gpus, clusters or configs");
+  CLI::App* check =
+      app.add_subcommand("check", "validate only: all problems at once, derived values, no simulation");
+  CLI::App* list =
+      app.add_subcommand("list", "list the presets that ship: models, gpus, clusters or configs");
   add_run(*run, options, fold);
   add_config(*check, options);
   list->add_option("KIND", options.subject, "models, gpus, clusters or configs")->required();
@@ -123,8 +130,9 @@ std::optional<Options> parse_options(int argc, char** argv) {
     return std::nullopt;
   } catch (const CLI::ParseError& error) {
     if (argc < 2) {
-      throw InputError("trainsim: error: no configuration given; try `trainsim configs/gpt175b.yaml`, `trainsim "
-                       "list configs` or `trainsim --help`");
+      throw InputError(
+          "trainsim: error: no configuration given; try `trainsim configs/gpt175b.yaml`, `trainsim "
+          "list configs` or `trainsim --help`");
     }
     throw InputError(std::string("trainsim: error: ") + error.what() + "; see `trainsim --help`");
   }

@@ -28,8 +28,8 @@ struct Options {
   bool verbose = false;
 };
 
-/// Parses the command line. Returns nothing when there is nothing left to do (--help, --version): the text has been
-/// printed. Throws InputError when it can't be understood.
+/// Parses the command line. Returns nothing when there is nothing left to do (--help, --version): the text
+/// has been printed. Throws InputError when it can't be understood.
 std::optional<Options> parse_options(int argc, char** argv);
 
 }  // namespace trainsim::cli

@@ -39,8 +39,9 @@ void OutputFile::write(const std::string& text) {
     if (good) temporary_.clear();
   }
   if (!good) {
-    throw std::runtime_error("can't write the result to " + (path_.empty() ? "standard output" : "'" + path_ + "'") +
-                             ": " + std::strerror(errno));
+    throw std::runtime_error("can't write the result to " +
+                             (path_.empty() ? "standard output" : "'" + path_ + "'") + ": " +
+                             std::strerror(errno));
   }
 }
 

@@ -4,8 +4,8 @@
 
 namespace trainsim::cli {
 
-/// Where a result goes. A file appears under its name only when it is complete; the folder is tried before the work
-/// begins, so that a bad path fails at once.
+/// Where a result goes. A file appears under its name only when it is complete; the folder is tried before
+/// the work begins, so that a bad path fails at once.
 class OutputFile {
  public:
   /// `path` empty = standard output. Throws InputError when the file can't be created.

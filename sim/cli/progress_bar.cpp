@@ -22,7 +22,9 @@ double seconds_since(std::chrono::steady_clock::time_point then) {
 
 ProgressBar::ProgressBar(bool enabled) : enabled_(enabled && isatty(STDERR_FILENO) != 0) {}
 
-ProgressBar::~ProgressBar() { clear(); }
+ProgressBar::~ProgressBar() {
+  clear();
+}
 
 void ProgressBar::update(double share) {
   const double elapsed = seconds_since(begin_);

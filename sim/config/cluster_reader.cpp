@@ -145,6 +145,10 @@ GpuSpec read_gpu(Section& section) {
   gpu.tile_m = section.required("tile_m", as_count({1, 65536}));
   gpu.tile_n = section.required("tile_n", as_count({1, 65536}));
   gpu.multiprocessors = section.required("multiprocessors", as_count({1, 65536}));
+  gpu.communication_multiprocessors =
+      section.optional("communication_multiprocessors", as_count({0, 65536})).value_or(0);
+  gpu.random_efficiency =
+      section.optional("random_efficiency", as_number(kEfficiency)).value_or(gpu.memory_efficiency);
   for (const auto& field : kTimes) {
     gpu.*field.member = section.required(field.key, as_quantity(Dimension::kTime, field.kind));
   }

@@ -65,16 +65,12 @@ Value read_tree(const std::filesystem::path& file, const std::vector<std::string
 
 /// Replaces the names of model and cluster by what they stand for, where that can be found out.
 void resolve_names(Value& root, Reading& reading) {
-  Resolver resolver(reading.report);
+  Resolver resolver(reading);
   for (const Named& named : {kModel, kCluster}) {
     Entry* entry = root.find(named.key);
     if (entry == nullptr) continue;
     std::optional<Value> resolved = resolver.resolve(entry->value, named.component, named.key);
-    if (resolved) {
-      entry->value = std::move(*resolved);
-    } else {
-      reading.unread.emplace_back(named.key);
-    }
+    if (resolved) entry->value = std::move(*resolved);
   }
 }
 
@@ -98,13 +94,6 @@ void add_optional_sections(Value& root) {
   for (const char* key : {"software", "memory", "simulation"}) {
     if (root.find(key) == nullptr) root.set(key, root.at, make_map(root.at));
   }
-}
-
-/// The section of a named part, or nothing when the part is missing or was not found.
-std::optional<Section> named_section(Section& top, const Named& named) {
-  if (!top.require(named.key, expected_value(named.component)) || !top.all_read({named.key}))
-    return std::nullopt;
-  return top.mapping(named.key, true);
 }
 
 void read_software(Section& top, plan::ParallelPlan& plan) {
@@ -137,8 +126,10 @@ Experiment read_experiment(const Value& root, Reading& reading) {
   Experiment experiment;
   Section top(root, root.at, "", reading);
   experiment.description = top.optional("description", as_text()).value_or("");
-  if (auto section = named_section(top, kModel)) experiment.model = read_model(*section);
-  if (auto section = named_section(top, kCluster)) experiment.cluster = read_cluster(*section);
+  if (auto section = top.mapping(kModel.key, true, expected_value(kModel.component)))
+    experiment.model = read_model(*section);
+  if (auto section = top.mapping(kCluster.key, true, expected_value(kCluster.component)))
+    experiment.cluster = read_cluster(*section);
   experiment.plan.gpus = top.required("gpus", as_count(kGpus));
   if (auto section = top.mapping("plan", true)) read_plan(*section, experiment.plan);
   read_software(top, experiment.plan);
@@ -168,7 +159,7 @@ template <class Spec>
 Spec load_component(const std::string& name, const Named& named, Spec (*read)(Section&)) {
   Reading reading;
   const Position at = {std::make_shared<Source>(named.key, "", name, 0), 1, 1};
-  Resolver resolver(reading.report);
+  Resolver resolver(reading);
   const std::optional<Value> resolved = resolver.resolve(make_scalar(name, at), named.component, "");
   reading.report.throw_if_any();
   Section section(*resolved, resolved->at, named.key, reading);

@@ -19,6 +19,8 @@ namespace trainsim::config {
 namespace {
 
 constexpr std::size_t kMaxChain = 8;
+/// Characters of a path that are shown in a message.
+constexpr std::size_t kLongestPath = 200;
 
 /// A component in words, where its presets lie, and (for parts of a cluster) its key.
 struct ComponentWords {
@@ -57,7 +59,6 @@ Value merge_entry(const std::string& key, Value base, const Value& overlay) {
   return changed;
 }
 
-///
 }  // namespace
 
 std::string expected_value(Component component) {
@@ -95,14 +96,16 @@ void expand_nic_bandwidth(Value& cluster, const std::string& path, Report& repor
   bandwidth.set("bandwidth", moved.at, moved.value);
   if (nic == nullptr) {
     cluster.set("nic", moved.at, std::move(bandwidth));
-  } else {
+  } else if (nic->value.kind == Kind::kMap || nic->value.kind == Kind::kScalar) {
+    // Anything else is wrong by itself, and stays to be reported.
     nic->value = merge_entry("nic", std::move(nic->value), bandwidth);
   }
 }
 
 std::optional<Value> Resolver::resolve(const Value& value, Component component, const std::string& field) {
   std::optional<Value> resolved = resolve_self(value, component, field, {});
-  if (resolved && component == Component::kCluster && !resolve_parts(*resolved, field)) return std::nullopt;
+  if (!resolved) unread_.push_back(field);
+  if (resolved && component == Component::kCluster) resolve_parts(*resolved, field);
   return resolved;
 }
 
@@ -150,8 +153,9 @@ std::optional<std::filesystem::path> Resolver::find_file(const Value& name, Comp
   const ComponentWords& words = words_of(component);
   if (is_path(name.text)) {
     std::filesystem::path file = (name.at.source->folder() / name.text).lexically_normal();
-    if (std::filesystem::exists(file)) return file;
-    report_.add(name.at, field, "no such file: " + file.string());
+    std::error_code error;
+    if (std::filesystem::exists(file, error)) return file;
+    report_.add(name.at, field, "no such file: " + clip(file.string(), kLongestPath));
     return std::nullopt;
   }
   const std::filesystem::path folder = presets_root() / words.folder;
@@ -182,16 +186,13 @@ bool Resolver::enter(const std::filesystem::path& file, const Value& name, const
   return true;
 }
 
-bool Resolver::resolve_parts(Value& cluster, const std::string& field) {
-  bool complete = true;
+void Resolver::resolve_parts(Value& cluster, const std::string& field) {
   for (const ComponentWords& words : kComponents) {
     Entry* part = words.part_key.empty() ? nullptr : cluster.find(words.part_key);
     if (part == nullptr) continue;
     std::optional<Value> resolved = resolve(part->value, words.component, join_path(field, words.part_key));
-    complete = complete && resolved.has_value();
     if (resolved) part->value = std::move(*resolved);
   }
-  return complete;
 }
 
 }  // namespace trainsim::config

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/config/report.hpp"
+#include "sim/config/section.hpp"
 #include "sim/config/value.hpp"
 
 namespace trainsim::config {
@@ -27,12 +27,13 @@ void expand_nic_bandwidth(Value& cluster, const std::string& path, Report& repor
 /// Replaces names and `extends` by what they stand for.
 class Resolver {
  public:
-  /// Problems of all files that get read go to `report`.
-  explicit Resolver(Report& report) : report_(report) {}
+  ///   /// Problems of all files that get read go to `reading`, and so do the fields that nothing was found
+  ///   for.
+  explicit Resolver(Reading& reading) : report_(reading.report), unread_(reading.unread) {}
 
   /// The mapping that `value` (a preset name, a path, or a mapping with or without `extends`) stands for, its
-  /// named parts included; nothing after reporting why there is none. `field` is the value's path in the
-  /// configuration.
+  /// named   /// parts included; nothing after reporting why there is none. A part that cannot be found stays
+  /// as it is. `field` is the value's path in the configuration.
   std::optional<Value> resolve(const Value& value, Component component, const std::string& field);
 
  private:
@@ -44,9 +45,10 @@ class Resolver {
   std::optional<std::filesystem::path> find_file(const Value& name, Component component,
                                                  const std::string& field);
   bool enter(const std::filesystem::path& file, const Value& name, const std::string& field, Chain& chain);
-  bool resolve_parts(Value& cluster, const std::string& field);
+  void resolve_parts(Value& cluster, const std::string& field);
 
   Report& report_;
+  std::vector<std::string>& unread_;
   int next_order_ = 1;
 };
 

@@ -81,6 +81,8 @@ std::optional<Section> Section::mapping(std::string_view key, bool required, con
     if (required) require(key, expects);
     return std::nullopt;
   }
+  // What a name stands for may not have been found; that is reported already.
+  if (!all_read({field(key)})) return std::nullopt;
   if (value->kind != Kind::kMap) {
     fail(key, wrong_kind(*value, expects));
     return std::nullopt;

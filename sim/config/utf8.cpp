@@ -20,8 +20,6 @@ struct Form {
 constexpr Form kForms[] = {
     {0x80, 0x00, 1, 0}, {0xE0, 0xC0, 2, 0x80}, {0xF0, 0xE0, 3, 0x800}, {0xF8, 0xF0, 4, 0x10000}};
 
-constexpr std::size_t kClippedLength = 48;
-
 bool is_code_point(std::uint32_t value) {
   const bool surrogate = value >= 0xD800 && value <= 0xDFFF;
   return value <= 0x10FFFF && !surrogate;
@@ -61,10 +59,10 @@ std::string_view code_points(std::string_view text, std::size_t first, std::size
   return text.substr(0, text.size() - rest.size());
 }
 
-std::string clip(std::string_view text) {
+std::string clip(std::string_view text, std::size_t most) {
   std::string shown;
   for (std::size_t count = 0; !text.empty(); ++count) {
-    if (count == kClippedLength) return shown + "…";
+    if (count == most) return shown + "…";
     const std::size_t bytes = code_point_bytes(text);
     // Bytes that are no text, and the control characters that escapes such as "\e" make, are not for a
     // terminal.

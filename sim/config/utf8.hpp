@@ -15,7 +15,8 @@ std::size_t count_code_points(std::string_view text);
 /// The code points [first, first + count) of `text`, fewer where it ends.
 std::string_view code_points(std::string_view text, std::size_t first, std::size_t count);
 
-/// /// `text` fit for use inside a message: on one line, printable, and cut with "…" when it is long.
-std::string clip(std::string_view text);
+/// /// `text` fit for use inside a message: on one line, printable, and cut with "…" behind `most` code
+/// points.
+std::string clip(std::string_view text, std::size_t most = 48);
 
 }  // namespace trainsim::config

@@ -10,8 +10,9 @@ namespace trainsim::cost {
 
 namespace {
 
-/// Output tiles that matrix-multiply libraries choose from, as fractions of the GPU's largest tile, and the rate of
-/// each relative to it. Fitted on the 183 A100-PCIe shapes of experiments/validation/gemm_efficiency.csv.
+/// Output tiles that matrix-multiply libraries choose from, as fractions of the GPU's largest tile, and the
+/// rate of each relative to it. Fitted on the 183 A100-PCIe shapes of
+/// experiments/validation/gemm_efficiency.csv.
 struct Tile {
   double rows;
   double columns;
@@ -34,11 +35,14 @@ double ceil_div(std::int64_t value, double tile) {
 
 KernelModel::KernelModel(const hardware::GpuSpec& gpu, FlopsPerSecond peak, std::int64_t element_bytes,
                          Seconds launch_interval)
-    : gpu_(gpu), peak_(peak), element_bytes_(element_bytes), launch_interval_(launch_interval) {}
+    : gpu_(gpu),
+      peak_(peak),
+      element_bytes_(element_bytes),
+      launch_interval_(launch_interval),
+      total_multiprocessors_(static_cast<double>(gpu.multiprocessors)) {}
 
 Seconds KernelModel::compute_seconds(const MatmulShape& shape) const {
-  const double sms = static_cast<double>(gpu_.multiprocessors);
-  const double rate_per_sm = peak_ * gpu_.matmul_efficiency / sms;
+  const double rate_per_sm = peak_ * gpu_.matmul_efficiency / total_multiprocessors_;
   Seconds best = std::numeric_limits<double>::infinity();
   for (const Tile& tile : kTiles) {
     const double rows = tile.rows * static_cast<double>(gpu_.tile_m);
@@ -54,7 +58,8 @@ Seconds KernelModel::compute_seconds(const MatmulShape& shape) const {
   return best;
 }
 
-program::Kernel KernelModel::matmul(std::string name, const MatmulShape& shape, const MatmulOutput& output) const {
+program::Kernel KernelModel::matmul(std::string name, const MatmulShape& shape,
+                                    const MatmulOutput& output) const {
   const double batch = static_cast<double>(shape.batch);
   const double m = static_cast<double>(shape.m);
   const double n = static_cast<double>(shape.n);
@@ -97,15 +102,29 @@ program::Kernel KernelModel::attention_backward(std::string name, const Attentio
   return attention(std::move(name), shape, 4.0, 4.0, gpu_.attention_efficiency_backward);
 }
 
-program::Kernel KernelModel::stream(std::string name, double bytes, int launches, program::KernelKind kind) const {
+program::Kernel KernelModel::stream(std::string name, double bytes, int launches,
+                                    program::KernelKind kind) const {
   program::Kernel kernel;
   kernel.name = std::move(name);
   kernel.kind = kind;
   kernel.bytes = bytes;
   kernel.launches = launches;
-  kernel.seconds =
-      bytes / (gpu_.memory_bandwidth * gpu_.memory_efficiency) + static_cast<double>(launches) * gpu_.kernel_overhead;
+  kernel.seconds = bytes / (gpu_.memory_bandwidth * gpu_.memory_efficiency) +
+                   static_cast<double>(launches) * gpu_.kernel_overhead;
   return kernel;
+}
+
+program::Kernel KernelModel::random_stream(std::string name, double bytes) const {
+  program::Kernel kernel = stream(std::move(name), bytes);
+  kernel.seconds = bytes / (gpu_.memory_bandwidth * gpu_.random_efficiency) + gpu_.kernel_overhead;
+  return kernel;
+}
+
+KernelModel KernelModel::beside_communication() const {
+  KernelModel model = *this;
+  model.gpu_.multiprocessors =
+      std::max<std::int64_t>(1, gpu_.multiprocessors - gpu_.communication_multiprocessors);
+  return model;
 }
 
 program::Segment KernelModel::segment(std::string name, std::vector<program::Kernel> kernels) const {

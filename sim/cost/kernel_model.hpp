@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/base/units.hpp"
@@ -44,15 +45,21 @@ class KernelModel {
   KernelModel(const hardware::GpuSpec& gpu, FlopsPerSecond peak, std::int64_t element_bytes,
               Seconds launch_interval);
 
-  /// Matrix multiply: output tiles in waves over the SMs with a prologue per tile, or memory traffic if longer.
+  /// Matrix multiply: output tiles in waves over the SMs with a prologue per tile, or memory traffic if
+  /// longer.
   program::Kernel matmul(std::string name, const MatmulShape& shape, const MatmulOutput& output = {}) const;
-  /// Fused attention; the causal mask halves the executed operations. FLOPs are counted in full (docs/output.md).
+  /// Fused attention; the causal mask halves the executed operations. FLOPs are counted in full
+  /// (docs/output.md).
   program::Kernel attention_forward(std::string name, const AttentionShape& shape) const;
   /// Its backward: five multiplies for two, the scores recomputed inside the kernel.
   program::Kernel attention_backward(std::string name, const AttentionShape& shape) const;
   /// A memory-bound kernel (or `launches` of them) that moves `bytes`.
   program::Kernel stream(std::string name, double bytes, int launches = 1,
                          program::KernelKind kind = program::KernelKind::kMemory) const;
+  /// The same for a kernel that draws a random number per element.
+  program::Kernel random_stream(std::string name, double bytes) const;
+  /// The same GPU while a collective runs beside: fewer multiprocessors for compute.
+  KernelModel beside_communication() const;
   /// Kernels run back to back: GPU time, or the host's launch time when that is longer.
   program::Segment segment(std::string name, std::vector<program::Kernel> kernels) const;
   /// Bytes of an element of activations and parameters.
@@ -67,6 +74,8 @@ class KernelModel {
   FlopsPerSecond peak_;
   std::int64_t element_bytes_;
   Seconds launch_interval_;
+  /// Of the GPU itself, by which its peak is divided; gpu_.multiprocessors are those free for compute.
+  double total_multiprocessors_;
 };
 
 }  // namespace trainsim::cost

@@ -24,7 +24,8 @@ struct ExecutorOptions {
 class Executor {
  public:
   virtual ~Executor() = default;
-  /// Throws std::logic_error, naming the ranks that wait and for what, when the programs can't run to their end.
+  /// Throws std::logic_error, naming the ranks that wait and for what, when the programs can't run to their
+  /// end.
   virtual program::Timeline run(const program::Job& job) = 0;
 };
 
@@ -32,8 +33,8 @@ class Executor {
 /// executor, and fast.
 std::unique_ptr<Executor> make_ideal_executor(ExecutorOptions options = {});
 
-/// SimGrid: one host per rank, one actor per stream, flows share links by max-min fairness. A process can run this
-/// executor once, because SimGrid keeps its clock and its hosts.
+/// SimGrid: one host per rank, one actor per stream, flows share links by max-min fairness. A process can run
+/// this executor once, because SimGrid keeps its clock and its hosts.
 std::unique_ptr<Executor> make_simgrid_executor(ExecutorOptions options = {});
 
 }  // namespace trainsim::engine

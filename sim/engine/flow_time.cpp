@@ -7,7 +7,9 @@
 
 namespace trainsim::engine {
 
-double whole_bytes(double bytes) { return bytes <= 0 ? 0.0 : std::max(1.0, std::round(bytes)); }
+double whole_bytes(double bytes) {
+  return bytes <= 0 ? 0.0 : std::max(1.0, std::round(bytes));
+}
 
 Seconds lone_flow_time(const program::Job& job, const program::Flow& flow, double bytes) {
   if (flow.route.empty()) return 0;

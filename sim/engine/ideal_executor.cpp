@@ -17,8 +17,8 @@ using program::Instruction;
 using program::Opcode;
 using program::Stream;
 
-/// Without contention the time of every instruction follows from the times of the instructions it waits for, so the
-/// streams can be run in any order that respects the waits: each as far as it goes, again when woken.
+/// Without contention the time of every instruction follows from the times of the instructions it waits for,
+/// so the streams can be run in any order that respects the waits: each as far as it goes, again when woken.
 class IdealRun {
  public:
   IdealRun(const program::Job& job, const ExecutorOptions& options);
@@ -32,7 +32,8 @@ class IdealRun {
     const std::vector<Instruction>* code = nullptr;
     std::size_t next = 0;
     Seconds now = 0;
-    /// Set while the stream is inside a collective that others have not reached, and its outcome once all have.
+    /// Set while the stream is inside a collective that others have not reached, and its outcome once all
+    /// have.
     bool in_collective = false;
     Seconds collective_ready = kNever;
     Seconds collective_end = kNever;
@@ -156,7 +157,8 @@ bool IdealRun::step(std::size_t key, const Instruction& instruction) {
 
 bool IdealRun::collective(std::size_t key, const Instruction& instruction) {
   StreamState& stream = streams_[key];
-  const std::int32_t index = job_.ranks[key / program::kStreams].groups[static_cast<std::size_t>(instruction.group)];
+  const std::int32_t index =
+      job_.ranks[key / program::kStreams].groups[static_cast<std::size_t>(instruction.group)];
   if (index < 0) return true;
   const program::Group& group = job_.groups[static_cast<std::size_t>(index)];
   GroupState& state = groups_[static_cast<std::size_t>(index)];
@@ -186,7 +188,8 @@ bool IdealRun::collective(std::size_t key, const Instruction& instruction) {
 
 void IdealRun::send(std::size_t key, const Instruction& instruction) {
   StreamState& stream = streams_[key];
-  const program::Peer& peer = job_.ranks[key / program::kStreams].peers[static_cast<std::size_t>(instruction.peer)];
+  const program::Peer& peer =
+      job_.ranks[key / program::kStreams].peers[static_cast<std::size_t>(instruction.peer)];
   Message& message = messages_[static_cast<std::size_t>(peer.rank)][instruction.id];
   const Seconds duration = peer.latency + lone_flow_time(job_, peer.flow, instruction.amount);
   ++timeline_.activities;
@@ -238,8 +241,9 @@ void IdealRun::fail_if_stuck() const {
   for (std::size_t key = 0; key < streams_.size(); ++key) {
     const StreamState& stream = streams_[key];
     if (stream.next >= stream.code->size()) continue;
-    waiting += "\n  " + describe_wait(job_, key / program::kStreams, static_cast<Stream>(key % program::kStreams),
-                                      (*stream.code)[stream.next]);
+    waiting +=
+        "\n  " + describe_wait(job_, key / program::kStreams, static_cast<Stream>(key % program::kStreams),
+                               (*stream.code)[stream.next]);
   }
   if (!waiting.empty()) throw std::logic_error("the programs wait for each other for ever:" + waiting);
 }

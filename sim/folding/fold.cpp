@@ -34,8 +34,8 @@ class Quotient {
   const FoldOptions& options_;
 };
 
-/// A flow of the quotient. Each link of class L on its path is crossed, in the real network, by |F| k / |L| flows
-/// of the flow's class F, where k is how many links of class L the path holds: that is the weight of L.
+/// A flow of the quotient. Each link of class L on its path is crossed, in the real network, by |F| k / |L|
+/// flows of the flow's class F, where k is how many links of class L the path holds: that is the weight of L.
 program::Flow Quotient::flow(std::uint32_t index) const {
   const WorldFlow& real = world_.flows[index];
   program::Flow folded;
@@ -110,7 +110,8 @@ void Quotient::add_peers(program::Job& job) const {
 template <class Visit>
 void for_each_hop(program::Job& job, Visit visit) {
   for (program::Group& group : job.groups) {
-    for (program::RingFlow& ring : group.flows) std::for_each(ring.flow.route.begin(), ring.flow.route.end(), visit);
+    for (program::RingFlow& ring : group.flows)
+      std::for_each(ring.flow.route.begin(), ring.flow.route.end(), visit);
   }
   for (program::Rank& rank : job.ranks) {
     for (program::Peer& peer : rank.peers) {
@@ -119,8 +120,8 @@ void for_each_hop(program::Job& job, Visit visit) {
   }
 }
 
-/// Links in use, renumbered. Dividing a link's bandwidth and its weights by their common divisor changes no rate
-/// and keeps the weights small.
+/// Links in use, renumbered. Dividing a link's bandwidth and its weights by their common divisor changes no
+/// rate and keeps the weights small.
 void Quotient::add_links(program::Job& job) const {
   std::map<std::uint32_t, std::uint32_t> divisor;
   for_each_hop(job, [&](program::Hop& hop) { divisor[hop.link] = std::gcd(divisor[hop.link], hop.weight); });

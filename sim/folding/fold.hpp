@@ -15,7 +15,8 @@ struct FoldOptions {
   bool free_communication = false;
 };
 
-/// Binds programs (one per stage) to the ranks of a plan on a cluster, folded along the symmetries that exist.
+/// Binds programs (one per stage) to the ranks of a plan on a cluster, folded along the symmetries that
+/// exist.
 program::Job build_job(const plan::ParallelPlan& plan, const hardware::ClusterSpec& cluster, bool tied,
                        std::vector<program::Program> programs, const FoldOptions& options);
 

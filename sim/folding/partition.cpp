@@ -20,7 +20,9 @@ constexpr Colour mix(Colour x) {
 }
 
 /// Appends a word to an ordered hash.
-constexpr Colour chain(Colour hash, Colour word) { return mix(hash * 3 + word); }
+constexpr Colour chain(Colour hash, Colour word) {
+  return mix(hash * 3 + word);
+}
 
 constexpr Colour kOutgoing = 0x6f757467ULL;
 constexpr Colour kIncoming = 0x696e636fULL;
@@ -28,7 +30,8 @@ constexpr Colour kIncoming = 0x696e636fULL;
 /// Colours of everything in a world, refined until nothing splits any more.
 class Refinement {
  public:
-  Refinement(const World& world, const plan::ParallelPlan& plan, const hardware::Topology& topology, bool fold);
+  Refinement(const World& world, const plan::ParallelPlan& plan, const hardware::Topology& topology,
+             bool fold);
   /// One round; returns the number of colours in use.
   std::size_t refine();
   Partition classes() const;
@@ -70,8 +73,11 @@ Refinement::Refinement(const World& world, const plan::ParallelPlan& plan, const
 void Refinement::refine_flows() {
   for (std::size_t i = 0; i < world_.flows.size(); ++i) {
     const WorldFlow& flow = world_.flows[i];
-    Colour colour = chain(chain(flows_[i], ranks_[flow.source]), ranks_[flow.target]);
-    if (flow.group != kNoGroup) colour = chain(colour, groups_[flow.group]);
+    // Members of a group enter and leave a collective together, whatever their place in its ring; so ring
+    // flows depend on their group alone, and only channels on their ends.
+    Colour colour = flow.group != kNoGroup
+                        ? chain(flows_[i], groups_[flow.group])
+                        : chain(chain(flows_[i], ranks_[flow.source]), ranks_[flow.target]);
     for (const std::uint32_t link : world_.path(flow)) colour = chain(colour, links_[link]);
     flows_[i] = colour;
   }
@@ -92,7 +98,8 @@ void Refinement::refine_groups() {
   for (std::size_t i = 0; i < world_.groups.size(); ++i) {
     const WorldGroup& group = world_.groups[i];
     Colour inside = 0;
-    for (std::uint32_t m = group.member_begin; m < group.member_end; ++m) inside += mix(ranks_[world_.members[m]]);
+    for (std::uint32_t m = group.member_begin; m < group.member_end; ++m)
+      inside += mix(ranks_[world_.members[m]]);
     for (std::uint32_t f = group.flow_begin; f < group.flow_end; ++f) inside += mix(flows_[f] + 1);
     groups_[i] = chain(groups_[i], inside);
   }
@@ -107,6 +114,7 @@ void Refinement::refine_ranks() {
     }
   }
   for (std::size_t i = 0; i < world_.flows.size(); ++i) {
+    if (world_.flows[i].group != kNoGroup) continue;
     around[world_.flows[i].source] += mix(flows_[i] ^ kOutgoing);
     around[world_.flows[i].target] += mix(flows_[i] ^ kIncoming);
   }
@@ -142,7 +150,9 @@ Classes number(const std::vector<Colour>& colours) {
   return classes;
 }
 
-Partition Refinement::classes() const { return {number(ranks_), number(groups_), number(flows_), number(links_)}; }
+Partition Refinement::classes() const {
+  return {number(ranks_), number(groups_), number(flows_), number(links_)};
+}
 
 }  // namespace
 

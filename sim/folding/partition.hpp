@@ -16,10 +16,12 @@ struct Classes {
   std::size_t count() const { return representative.size(); }
 };
 
-/// An equitable partition of a world: members of a class have the same programme, sit in groups of the same
-/// classes, and their flows cross links of the same classes in the same order; and every link of a class is crossed
-/// by the same number of flows of each class. Max-min fair sharing then gives all members of a class the same rate
-/// at every moment, so simulating one of each is exact (docs/architecture.md, "Folding").
+/// An equitable partition of a world: ranks of a class have the same program, sit in groups of the same
+/// classes and have pipeline channels of the same classes; groups of a class have as many members and flows
+/// of each class; flows of a class cross links of the same classes in the same order; and links of a class
+/// are crossed by the same number of flows of each class. Max-min fair sharing then gives all flows of a
+/// class the same rate at every moment, and all ranks of a class the same timeline, so simulating one of each
+/// is exact (docs/architecture.md, "Folding").
 struct Partition {
   Classes ranks;
   Classes groups;
@@ -28,8 +30,8 @@ struct Partition {
   Classes links;
 };
 
-/// The coarsest equitable partition, by colour refinement (Weisfeiler and Leman 1968). Ranks begin apart when their
-/// stage or speed differs. With `fold` false every rank is a class of its own.
+/// The coarsest equitable partition, by colour refinement (Weisfeiler and Leman 1968). Ranks begin apart when
+/// their stage or speed differs. With `fold` false every rank is a class of its own.
 Partition partition(const World& world, const plan::ParallelPlan& plan, const hardware::Topology& topology,
                     bool fold);
 

@@ -45,8 +45,8 @@ void WorldBuilder::add_flow(WorldFlow flow) {
   world_.flows.push_back(flow);
 }
 
-/// One ring through all members, node by node. With g members in a node NCCL opens g rings that enter and leave
-/// each node at different members, so that all their NICs work; each ring carries 1/g of the data.
+/// One ring through all members, node by node. With g members in a node NCCL opens g rings that enter and
+/// leave each node at different members, so that all their NICs work; each ring carries 1/g of the data.
 void WorldBuilder::add_rings(std::uint32_t group, const std::vector<std::uint32_t>& members) {
   std::map<std::int64_t, std::vector<std::uint32_t>> by_node;
   for (const std::uint32_t member : members) by_node[topology_.node_of(member)].push_back(member);
@@ -99,7 +99,8 @@ void WorldBuilder::add_data_groups() {
   for (std::int64_t stage = 0; stage < plan_.pipeline_parallel; ++stage) {
     for (std::int64_t tensor = 0; tensor < plan_.tensor_parallel; ++tensor) {
       std::vector<std::uint32_t> members;
-      for (std::int64_t data = 0; data < plan_.data_parallel; ++data) members.push_back(rank(tensor, data, stage));
+      for (std::int64_t data = 0; data < plan_.data_parallel; ++data)
+        members.push_back(rank(tensor, data, stage));
       add_group(GroupKind::kData, members);
     }
   }
@@ -109,7 +110,8 @@ void WorldBuilder::add_embedding_groups() {
   if (plan_.pipeline_parallel < 2) return;
   for (std::int64_t data = 0; data < plan_.data_parallel; ++data) {
     for (std::int64_t tensor = 0; tensor < plan_.tensor_parallel; ++tensor) {
-      add_group(GroupKind::kEmbedding, {rank(tensor, data, 0), rank(tensor, data, plan_.pipeline_parallel - 1)});
+      add_group(GroupKind::kEmbedding,
+                {rank(tensor, data, 0), rank(tensor, data, plan_.pipeline_parallel - 1)});
     }
   }
 }

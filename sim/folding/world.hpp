@@ -53,8 +53,8 @@ struct World {
   }
 };
 
-/// Builds communicators, rings and pipeline channels of a plan on a cluster. `tied` says whether first and last
-/// stage share an embedding. Groups of a single member are left out.
+/// Builds communicators, rings and pipeline channels of a plan on a cluster. `tied` says whether first and
+/// last stage share an embedding. Groups of a single member are left out.
 World build_world(const plan::ParallelPlan& plan, const hardware::ClusterSpec& cluster,
                   const hardware::Topology& topology, bool tied);
 

@@ -17,6 +17,9 @@ struct GpuSpec {
   BytesPerSecond memory_bandwidth = 0;
   /// Fraction of memory_bandwidth that streaming kernels reach, in (0, 1].
   double memory_efficiency = 0;
+  /// Fraction of memory_bandwidth that kernels reach which draw a random number per element (dropout), in (0,
+  /// 1].
+  double random_efficiency = 0;
   /// Dense (no sparsity) matrix peaks by precision; 0 where the GPU lacks the precision.
   FlopsPerSecond peak_fp32 = 0;
   FlopsPerSecond peak_fp16 = 0;
@@ -31,6 +34,8 @@ struct GpuSpec {
   std::int64_t tile_n = 256;
   /// Streaming multiprocessors: tiles are computed in waves of this many.
   std::int64_t multiprocessors = 0;
+  /// Multiprocessors that a running collective takes away from compute beside it.
+  std::int64_t communication_multiprocessors = 0;
   /// Fraction of the peak that fused attention reaches, forward and backward, in (0, 1].
   double attention_efficiency_forward = 0;
   double attention_efficiency_backward = 0;

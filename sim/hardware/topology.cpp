@@ -14,7 +14,8 @@ constexpr std::array<const char*, 5> kVertexNames = {"gpu", "node switch", "nic"
 
 std::string vertex_name(const Vertex& vertex) {
   if (vertex.kind == VertexKind::kSpine) return "spine layer";
-  return std::string(kVertexNames[static_cast<std::size_t>(vertex.kind)]) + " " + std::to_string(vertex.index);
+  return std::string(kVertexNames[static_cast<std::size_t>(vertex.kind)]) + " " +
+         std::to_string(vertex.index);
 }
 
 }  // namespace
@@ -68,17 +69,20 @@ void Topology::add_fabric(std::int64_t nodes) {
   for (std::int64_t leaf = 0; leaf < groups * leaves_per_group; ++leaf) {
     leaves.push_back(add_vertex(VertexKind::kLeaf, leaf));
   }
+  // Leaf, spine, leaf. Charged to every route between nodes, because where a job's nodes lie is not known
+  // beforehand.
+  const Seconds fabric_latency = (leaves.size() > 1 ? 3.0 : 1.0) * spec_.switch_latency;
   for (std::size_t nic = 0; nic < nics_.size(); ++nic) {
     const std::int64_t group = static_cast<std::int64_t>(nic) / spec_.nics_per_node / spec_.nodes_per_leaf;
     const std::int64_t rail = rails ? static_cast<std::int64_t>(nic) % spec_.nics_per_node : 0;
     connect(nics_[nic], leaves[static_cast<std::size_t>(group * leaves_per_group + rail)],
-            spec_.nic.effective_bandwidth(), spec_.nic.latency + spec_.switch_latency);
+            spec_.nic.effective_bandwidth(), spec_.nic.latency + fabric_latency);
   }
   if (leaves.size() < 2) return;
   const VertexId spine = add_vertex(VertexKind::kSpine, 0);
   const BytesPerSecond uplinks =
       static_cast<double>(nics_per_leaf) * spec_.nic.effective_bandwidth() / spec_.oversubscription;
-  for (const VertexId leaf : leaves) connect(leaf, spine, uplinks, 2.0 * spec_.switch_latency);
+  for (const VertexId leaf : leaves) connect(leaf, spine, uplinks, 0.0);
 }
 
 std::vector<Topology::Climb> Topology::climbs(VertexId from) const {
@@ -95,6 +99,11 @@ std::vector<Topology::Climb> Topology::climbs(VertexId from) const {
     }
   }
   return found;
+}
+
+/// Uplinks that carry as much as all NICs below them together can never be what limits a flow.
+bool Topology::can_bind(const Graph::edge_descriptor& edge) const {
+  return spec_.oversubscription > 1.0 || graph_[boost::target(edge, graph_)].kind != VertexKind::kSpine;
 }
 
 Route Topology::route(std::int64_t source_gpu, std::int64_t target_gpu) const {
@@ -114,11 +123,11 @@ Route Topology::route(std::int64_t source_gpu, std::int64_t target_gpu) const {
   if (best_up == nullptr) throw std::logic_error("no route between two GPUs of a checked cluster");
   Route route;
   for (const auto& edge : best_up->edges) {
-    route.links.push_back(graph_[edge].link);
+    if (can_bind(edge)) route.links.push_back(graph_[edge].link);
     route.latency += graph_[edge].latency;
   }
   for (auto edge = best_down->edges.rbegin(); edge != best_down->edges.rend(); ++edge) {
-    route.links.push_back(graph_[*edge].reverse);
+    if (can_bind(*edge)) route.links.push_back(graph_[*edge].reverse);
   }
   return route;
 }

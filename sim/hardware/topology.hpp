@@ -31,7 +31,8 @@ struct Edge {
 
 using Graph = boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS, Vertex, Edge>;
 
-/// Links from one GPU to another, in order, and the sum of their latencies.
+/// Links from one GPU to another that can limit a flow, in order, and the latency of the whole way. Uplinks
+/// of a fabric without oversubscription are left out: they carry all that the NICs below them can send.
 struct Route {
   std::vector<std::uint32_t> links;
   Seconds latency = 0;
@@ -69,12 +70,13 @@ class Topology {
   };
 
   VertexId add_vertex(VertexKind kind, std::int64_t index);
-  /// Adds both directions of a cable; the latency is booked on the way up only, so that a route that climbs and
-  /// descends counts it once.
+  /// Adds both directions of a cable; the latency is booked on the way up only, so that a route that climbs
+  /// and descends counts it once.
   void connect(VertexId lower, VertexId upper, BytesPerSecond bandwidth, Seconds latency);
   void add_node(std::int64_t node, std::int64_t gpus);
   void add_fabric(std::int64_t nodes);
   std::vector<Climb> climbs(VertexId from) const;
+  bool can_bind(const Graph::edge_descriptor& edge) const;
 
   ClusterSpec spec_;
   Graph graph_;

@@ -82,7 +82,8 @@ std::uint32_t Emitter::tensor(const std::string& name) {
   return static_cast<std::uint32_t>(program_.tensors.size() - 1);
 }
 
-void Emitter::collective(Stream stream, GroupKind group, program::CollectiveOp op, double bytes, Cause cause) {
+void Emitter::collective(Stream stream, GroupKind group, program::CollectiveOp op, double bytes,
+                         Cause cause) {
   Instruction instruction;
   instruction.op = Opcode::kCollective;
   instruction.cause = cause;

@@ -25,7 +25,8 @@ struct RegisteredPass {
 /// Appends instructions to a program.
 class Emitter {
  public:
-  Emitter(program::Program& program, const cost::KernelModel& kernels) : program_(program), kernels_(kernels) {}
+  Emitter(program::Program& program, const cost::KernelModel& kernels)
+      : program_(program), kernels_(kernels) {}
 
   /// Registers the pass's compute steps as segments.
   RegisteredPass register_pass(const Pass& pass);

@@ -26,8 +26,8 @@ Pass head_forward(const KernelBook& book) {
   Kernels kernels = {book.linear("logits", shapes.hidden, shapes.vocab)};
   for (program::Kernel& kernel : book.loss_forward()) kernels.push_back(std::move(kernel));
   add_compute(pass, "logits + loss", Cause::kForward, kernels);
-  // Maximum, target logit and sum of exponentials: one fp32 number per token each (Megatron-LM's vocabulary-parallel
-  // cross-entropy).
+  // Maximum, target logit and sum of exponentials: one fp32 number per token each (Megatron-LM's
+  // vocabulary-parallel cross-entropy).
   for (int i = 0; i < 3; ++i) {
     add_collective(pass, CollectiveOp::kAllReduce, 4.0 * static_cast<double>(shapes.tokens));
   }
@@ -51,7 +51,8 @@ Pass head_backward(const KernelBook& book) {
 
 }  // namespace
 
-Ends build_ends(const model::ModelSpec& model, const plan::ParallelPlan& plan, const cost::KernelModel& kernels) {
+Ends build_ends(const model::ModelSpec& model, const plan::ParallelPlan& plan,
+                const cost::KernelModel& kernels) {
   const KernelBook book(model, plan, kernels);
   const Shapes& shapes = book.shapes();
   const auto bytes = static_cast<double>(shapes.residual_bytes());

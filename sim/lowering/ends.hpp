@@ -23,10 +23,11 @@ struct Ends {
   Bytes logits_buffers = 0;
 };
 
-Ends build_ends(const model::ModelSpec& model, const plan::ParallelPlan& plan, const cost::KernelModel& kernels);
+Ends build_ends(const model::ModelSpec& model, const plan::ParallelPlan& plan,
+                const cost::KernelModel& kernels);
 
-/// Kernels of the optimizer step over `parameters` of this rank's shard, and of the gradient norm and clearing over
-/// all `held` parameters: mixed-precision Adam.
+/// Kernels of the optimizer step over `parameters` of this rank's shard, and of the gradient norm and
+/// clearing over all `held` parameters: mixed-precision Adam.
 Pass optimizer_pass(const plan::ParallelPlan& plan, const cost::KernelModel& kernels, double parameters,
                     double held);
 

@@ -5,10 +5,19 @@ namespace trainsim::lowering {
 
 KernelBook::KernelBook(const model::ModelSpec& model, const plan::ParallelPlan& plan,
                        const cost::KernelModel& kernels)
-    : model_(model), plan_(plan), kernels_(kernels), shapes_(model, plan) {}
+    : model_(model),
+      plan_(plan),
+      kernels_(kernels),
+      contended_(kernels.beside_communication()),
+      shapes_(model, plan) {}
 
-program::Kernel KernelBook::pass(const char* name, double elements, double bytes_per_element, int launches) const {
+program::Kernel KernelBook::pass(const char* name, double elements, double bytes_per_element,
+                                 int launches) const {
   return kernels_.stream(name, elements * bytes_per_element * kernels_.element_bytes() / 2.0, launches);
+}
+
+program::Kernel KernelBook::random_pass(const char* name, double elements, double bytes_per_element) const {
+  return kernels_.random_stream(name, elements * bytes_per_element * kernels_.element_bytes() / 2.0);
 }
 
 double KernelBook::score_elements() const {
@@ -29,7 +38,8 @@ Kernels KernelBook::norm_backward() const {
   if (plan_.fusion == plan::Fusion::kNone && model_.normalization == model::Normalization::kRmsNorm) {
     return {pass("norm backward", n, 40.0, 10)};
   }
-  // Input gradient and partial weight gradients each read x and dy; one writes dx; a third kernel sums partials.
+  // Input gradient and partial weight gradients each read x and dy; one writes dx; a third kernel sums
+  // partials.
   return {pass("norm backward", n, 10.0, 3)};
 }
 
@@ -39,13 +49,14 @@ Kernels KernelBook::residual_forward() const {
   if (plan_.fusion == plan::Fusion::kNone) {
     Kernels kernels;
     if (model_.linear_bias) kernels.push_back(pass("bias", n, 4.0));
-    if (dropout) kernels.push_back(pass("dropout", n, 5.0));
+    if (dropout) kernels.push_back(random_pass("dropout", n, 5.0));
     kernels.push_back(pass("residual add", n, 6.0));
     return kernels;
   }
   // A compiler also feeds the sum straight into the next norm, which then need not read it again.
   const double saved = plan_.fusion == plan::Fusion::kCompiled ? 2.0 : 0.0;
-  return {pass("bias + dropout + residual", n, (dropout ? 7.0 : 6.0) - saved)};
+  if (dropout) return {random_pass("bias + dropout + residual", n, 7.0 - saved)};
+  return {pass("bias + residual", n, 6.0 - saved)};
 }
 
 Kernels KernelBook::residual_backward() const {
@@ -82,15 +93,16 @@ Kernels KernelBook::rotary() const {
 
 Kernels KernelBook::attention_core_forward() const {
   if (model_.attention == model::Attention::kStandard) return standard_core_forward();
-  return {kernels_.attention_forward("attention", {plan_.micro_batch_size, model_.sequence_length, shapes_.heads,
-                                                   shapes_.key_value_heads, shapes_.head_dim})};
+  return {
+      kernels_.attention_forward("attention", {plan_.micro_batch_size, model_.sequence_length, shapes_.heads,
+                                               shapes_.key_value_heads, shapes_.head_dim})};
 }
 
 Kernels KernelBook::attention_core_backward() const {
   if (model_.attention == model::Attention::kStandard) return standard_core_backward();
-  return {kernels_.attention_backward(
-      "attention backward", {plan_.micro_batch_size, model_.sequence_length, shapes_.heads,
-                             shapes_.key_value_heads, shapes_.head_dim})};
+  return {kernels_.attention_backward("attention backward",
+                                      {plan_.micro_batch_size, model_.sequence_length, shapes_.heads,
+                                       shapes_.key_value_heads, shapes_.head_dim})};
 }
 
 Kernels KernelBook::standard_core_forward() const {
@@ -101,7 +113,7 @@ Kernels KernelBook::standard_core_forward() const {
   Kernels kernels = {kernels_.matmul("attention scores", {batch, s, s, shapes_.head_dim})};
   // Fused: scale, mask and softmax read and write the scores once. Else each does.
   kernels.push_back(pass("scale + mask + softmax", scores, fused ? 4.0 : 12.0, fused ? 1 : 3));
-  if (model_.dropout > 0) kernels.push_back(pass("attention dropout", scores, 5.0));
+  if (model_.dropout > 0) kernels.push_back(random_pass("attention dropout", scores, 5.0));
   kernels.push_back(kernels_.matmul("attention values", {batch, s, shapes_.head_dim, s}));
   return kernels;
 }
@@ -128,7 +140,7 @@ Kernels KernelBook::embedding_forward() const {
     kernels.push_back(pass("position add", n, 6.0, 2));
   }
   if (model_.dropout > 0) {
-    kernels.push_back(pass("embedding dropout", static_cast<double>(shapes_.residual_elements), 5.0));
+    kernels.push_back(random_pass("embedding dropout", static_cast<double>(shapes_.residual_elements), 5.0));
   }
   return kernels;
 }
@@ -143,7 +155,8 @@ Kernels KernelBook::loss_forward() const {
   const auto n = static_cast<double>(shapes_.tokens * shapes_.vocab);
   // fp32 copy (2+4), maximum (4), subtract (4+4), exponential (4+4), sum (4), divide (4+4) bytes per logit.
   const double bytes = plan_.fusion == plan::Fusion::kCompiled ? 14.0 : 38.0;
-  return {kernels_.stream("softmax cross-entropy", n * bytes, plan_.fusion == plan::Fusion::kCompiled ? 2 : 6)};
+  return {
+      kernels_.stream("softmax cross-entropy", n * bytes, plan_.fusion == plan::Fusion::kCompiled ? 2 : 6)};
 }
 
 Kernels KernelBook::loss_backward() const {
@@ -156,14 +169,16 @@ program::Kernel KernelBook::linear(const char* name, std::int64_t in, std::int64
   return kernels_.matmul(name, {1, shapes_.tokens, out, in}, {shapes_.element, false});
 }
 
-program::Kernel KernelBook::input_gradient(const char* name, std::int64_t in, std::int64_t out) const {
-  return kernels_.matmul(std::string(name) + ": input gradient", {1, shapes_.tokens, in, out},
-                         {shapes_.element, false});
+program::Kernel KernelBook::input_gradient(const char* name, std::int64_t in, std::int64_t out,
+                                           Beside beside) const {
+  return model_beside(beside).matmul(std::string(name) + ": input gradient", {1, shapes_.tokens, in, out},
+                                     {shapes_.element, false});
 }
 
-program::Kernel KernelBook::weight_gradient(const char* name, std::int64_t in, std::int64_t out) const {
-  return kernels_.matmul(std::string(name) + ": weight gradient", {1, out, in, shapes_.tokens},
-                         {plan_.gradient_bytes, true});
+program::Kernel KernelBook::weight_gradient(const char* name, std::int64_t in, std::int64_t out,
+                                            Beside beside) const {
+  return model_beside(beside).matmul(std::string(name) + ": weight gradient", {1, out, in, shapes_.tokens},
+                                     {plan_.gradient_bytes, true});
 }
 
 }  // namespace trainsim::lowering

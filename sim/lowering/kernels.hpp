@@ -12,8 +12,11 @@ namespace trainsim::lowering {
 /// Kernels of a list, in order.
 using Kernels = std::vector<program::Kernel>;
 
-/// The kernels that a framework launches for each part of a transformer, by fusion mode. Byte counts per element
-/// are derived in docs/modelling.md ("Memory-bound kernels").
+/// Whether a multiply runs while a collective of its rank does.
+enum class Beside { kNothing, kCommunication };
+
+/// The kernels that a framework launches for each part of a transformer, by fusion mode. Byte counts per
+/// element are derived in docs/modelling.md ("Memory-bound kernels").
 class KernelBook {
  public:
   KernelBook(const model::ModelSpec& model, const plan::ParallelPlan& plan, const cost::KernelModel& kernels);
@@ -36,16 +39,23 @@ class KernelBook {
   Kernels loss_forward() const;
   Kernels loss_backward() const;
 
-  /// A linear layer on this rank: forward, input gradient, and weight gradient accumulated in gradient precision.
+  /// A linear layer on this rank: forward, input gradient, and weight gradient accumulated in gradient
+  /// precision.
   program::Kernel linear(const char* name, std::int64_t in, std::int64_t out) const;
-  program::Kernel input_gradient(const char* name, std::int64_t in, std::int64_t out) const;
-  program::Kernel weight_gradient(const char* name, std::int64_t in, std::int64_t out) const;
+  program::Kernel input_gradient(const char* name, std::int64_t in, std::int64_t out,
+                                 Beside beside = Beside::kNothing) const;
+  program::Kernel weight_gradient(const char* name, std::int64_t in, std::int64_t out,
+                                  Beside beside = Beside::kNothing) const;
 
   const Shapes& shapes() const { return shapes_; }
 
  private:
   /// A kernel that moves `bytes_per_element` (counted for 2-byte elements) over `elements`.
   program::Kernel pass(const char* name, double elements, double bytes_per_element, int launches = 1) const;
+  program::Kernel random_pass(const char* name, double elements, double bytes_per_element) const;
+  const cost::KernelModel& model_beside(Beside beside) const {
+    return beside == Beside::kCommunication ? contended_ : kernels_;
+  }
   Kernels standard_core_forward() const;
   Kernels standard_core_backward() const;
   double score_elements() const;
@@ -53,6 +63,7 @@ class KernelBook {
   const model::ModelSpec& model_;
   const plan::ParallelPlan& plan_;
   const cost::KernelModel& kernels_;
+  cost::KernelModel contended_;
   Shapes shapes_;
 };
 

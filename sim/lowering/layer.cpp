@@ -18,12 +18,15 @@ Kernels joined(Kernels first, const Kernels& second) {
   return first;
 }
 
-/// Builds the passes of a layer. Communication is written for tensor parallelism; `simplify` drops what is not
-/// needed.
+/// Builds the passes of a layer. Communication is written for tensor parallelism; `simplify` drops what is
+/// not needed.
 class LayerBuilder {
  public:
   LayerBuilder(const plan::ParallelPlan& plan, const KernelBook& book)
-      : plan_(plan), book_(book), shapes_(book.shapes()), bytes_(static_cast<double>(shapes_.residual_bytes())) {}
+      : plan_(plan),
+        book_(book),
+        shapes_(book.shapes()),
+        bytes_(static_cast<double>(shapes_.residual_bytes())) {}
 
   Pass forward() const;
   Pass backward() const;
@@ -61,7 +64,8 @@ Pass LayerBuilder::forward() const {
   attention.push_back(book_.linear("attention output", shapes_.query_width, h));
   add_compute(pass, "attention", Cause::kForward, attention);
   reduce_output(pass);
-  add_compute(pass, "residual + norm", Cause::kForward, joined(book_.residual_forward(), book_.norm_forward()));
+  add_compute(pass, "residual + norm", Cause::kForward,
+              joined(book_.residual_forward(), book_.norm_forward()));
   gather_input(pass);
   Kernels mlp = {book_.linear("mlp in", h, shapes_.mlp_inputs * shapes_.ffn)};
   mlp = joined(mlp, book_.activation_forward());
@@ -72,15 +76,21 @@ Pass LayerBuilder::forward() const {
   return pass;
 }
 
-/// Input gradient first, so that its reduction can run beside the weight gradient; with sequence parallelism the
-/// saved input shard is gathered again beside the input gradient (Korthikanti et al. 2022, section 4.2.2).
-void LayerBuilder::column_parallel_backward(Pass& pass, const char* name, std::int64_t in, std::int64_t out) const {
+/// Input gradient first, so that its reduction can run beside the weight gradient; with sequence parallelism
+/// the saved input shard is gathered again beside the input gradient (Korthikanti et al. 2022,
+/// section 4.2.2).
+void LayerBuilder::column_parallel_backward(Pass& pass, const char* name, std::int64_t in,
+                                            std::int64_t out) const {
+  const bool overlapped = plan_.overlap_tensor_communication && plan_.tensor_parallel > 1;
+  const Beside weights = overlapped ? Beside::kCommunication : Beside::kNothing;
+  const Beside inputs = shapes_.sequence_parallel ? weights : Beside::kNothing;
   if (shapes_.sequence_parallel) add_start(pass, CollectiveOp::kAllGather, bytes_);
-  add_compute(pass, std::string(name) + " input gradient", Cause::kBackward, {book_.input_gradient(name, in, out)});
+  add_compute(pass, std::string(name) + " input gradient", Cause::kBackward,
+              {book_.input_gradient(name, in, out, inputs)});
   if (shapes_.sequence_parallel) add_join(pass);
   add_start(pass, reduction(), bytes_);
   add_compute(pass, std::string(name) + " weight gradient", Cause::kBackward,
-              {book_.weight_gradient(name, in, out)});
+              {book_.weight_gradient(name, in, out, weights)});
   add_join(pass);
 }
 

@@ -32,7 +32,8 @@ struct Shapes {
   std::int64_t vocab;
   /// Bytes of an activation element.
   std::int64_t element;
-  /// Elements of a residual-stream tensor as this rank stores it: b s h, divided by t with sequence parallelism.
+  /// Elements of a residual-stream tensor as this rank stores it: b s h, divided by t with sequence
+  /// parallelism.
   std::int64_t residual_elements;
   bool sequence_parallel;
 
@@ -53,8 +54,8 @@ LayerPasses layer_passes(const model::ModelSpec& model, const plan::ParallelPlan
 
 /// Bytes of activations of one layer and micro-batch on one rank.
 struct LayerMemory {
-  /// Kept from forward to backward without full recomputation. With dropout, GPT shapes and 2-byte elements these
-  /// are the rows of Korthikanti et al. 2022, table 2.
+  /// Kept from forward to backward without full recomputation. With dropout, GPT shapes and 2-byte elements
+  /// these are the rows of Korthikanti et al. 2022, table 2.
   Bytes stored = 0;
   /// Kept instead when the layer's input is all that is kept.
   Bytes checkpoint = 0;
@@ -66,8 +67,9 @@ struct LayerMemory {
 };
 LayerMemory layer_memory(const model::ModelSpec& model, const plan::ParallelPlan& plan);
 
-/// Parameters of one layer, of the embedding and of the head on one tensor-parallel rank. Norms and the biases of
-/// row-parallel layers are replicated. `head_holds_copy` is for a last stage that is not also the first.
+/// Parameters of one layer, of the embedding and of the head on one tensor-parallel rank. Norms and the
+/// biases of row-parallel layers are replicated. `head_holds_copy` is for a last stage that is not also the
+/// first.
 std::int64_t layer_parameters_per_rank(const model::ModelSpec& model, const plan::ParallelPlan& plan);
 std::int64_t embedding_parameters_per_rank(const model::ModelSpec& model, const plan::ParallelPlan& plan);
 std::int64_t head_parameters_per_rank(const model::ModelSpec& model, const plan::ParallelPlan& plan,

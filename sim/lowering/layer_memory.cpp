@@ -7,8 +7,8 @@ namespace trainsim::lowering {
 
 namespace {
 
-/// Bytes of the attention core that selective recomputation drops: softmax output, dropout mask and dropped-out
-/// probabilities (5 a s^2 b with dropout), or the log-sum-exp of flash attention.
+/// Bytes of the attention core that selective recomputation drops: softmax output, dropout mask and
+/// dropped-out probabilities (5 a s^2 b with dropout), or the log-sum-exp of flash attention.
 Bytes core_bytes(const model::ModelSpec& model, const Shapes& shapes) {
   const Bytes rows = shapes.tokens * shapes.heads;
   if (model.attention == model::Attention::kFlash) return 4 * rows;

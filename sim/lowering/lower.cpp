@@ -28,12 +28,16 @@ Pass profiled(const char* name, const Pass& replaced, Cause cause, Seconds secon
   return pass;
 }
 
-/// Replaces all modelled times by measured ones: every virtual stage takes the same time, spread over its layers.
+/// Replaces all modelled times by measured ones: every virtual stage takes the same time, spread over its
+/// layers.
 void apply_profile(const plan::StageProfile& profile, StageContext& context) {
   const auto chunks = static_cast<double>(context.plan.virtual_pipeline);
-  const auto layers = static_cast<double>(context.model.num_layers) / static_cast<double>(context.plan.virtual_stages());
-  context.layer.forward = profiled("forward", context.layer.forward, Cause::kForward, profile.forward / chunks / layers);
-  context.layer.backward = profiled("backward", context.layer.backward, Cause::kBackward, profile.backward / chunks / layers);
+  const auto layers =
+      static_cast<double>(context.model.num_layers) / static_cast<double>(context.plan.virtual_stages());
+  context.layer.forward =
+      profiled("forward", context.layer.forward, Cause::kForward, profile.forward / chunks / layers);
+  context.layer.backward =
+      profiled("backward", context.layer.backward, Cause::kBackward, profile.backward / chunks / layers);
   context.layer.recompute.clear();
   context.ends.embedding_forward.clear();
   context.ends.embedding_backward.clear();
@@ -72,7 +76,8 @@ cost::KernelModel kernel_model(const hardware::GpuSpec& gpu, const plan::Paralle
   return {gpu, peak_flops(gpu, plan), plan.element_bytes(), launch};
 }
 
-std::int64_t stage_parameters(const model::ModelSpec& model, const plan::ParallelPlan& plan, std::int64_t stage) {
+std::int64_t stage_parameters(const model::ModelSpec& model, const plan::ParallelPlan& plan,
+                              std::int64_t stage) {
   const std::vector<std::int64_t> layers = plan::stage_layers(plan, model);
   std::int64_t held = 0;
   for (std::int64_t chunk = 0; chunk < plan.virtual_pipeline; ++chunk) {
@@ -108,7 +113,8 @@ std::vector<program::Program> lower(const model::ModelSpec& model, const plan::P
 Seconds single_gpu_time(const model::ModelSpec& model, const plan::ParallelPlan& plan,
                         const hardware::GpuSpec& gpu) {
   plan::ParallelPlan single = plan;
-  single.gpus = single.tensor_parallel = single.pipeline_parallel = single.virtual_pipeline = single.data_parallel = 1;
+  single.gpus = single.tensor_parallel = single.pipeline_parallel = single.virtual_pipeline =
+      single.data_parallel = 1;
   single.sequence_parallel = false;
   single.recompute = {};
   single.sharding = plan::Sharding::kNone;
@@ -123,9 +129,9 @@ Seconds single_gpu_time(const model::ModelSpec& model, const plan::ParallelPlan&
   const Ends ends = build_ends(model, single, kernels);
   const Seconds layers = static_cast<double>(model.num_layers) *
                          (pass_seconds(layer.forward, kernels) + pass_seconds(layer.backward, kernels));
-  const Seconds outside = pass_seconds(ends.embedding_forward, kernels) +
-                          pass_seconds(ends.embedding_backward, kernels) +
-                          pass_seconds(ends.head_forward, kernels) + pass_seconds(ends.head_backward, kernels);
+  const Seconds outside =
+      pass_seconds(ends.embedding_forward, kernels) + pass_seconds(ends.embedding_backward, kernels) +
+      pass_seconds(ends.head_forward, kernels) + pass_seconds(ends.head_backward, kernels);
   const auto parameters = static_cast<double>(stage_parameters(model, single, 0));
   return micro_batches * (layers + outside) +
          pass_seconds(optimizer_pass(single, kernels, parameters, parameters), kernels);

@@ -19,14 +19,15 @@ cost::KernelModel kernel_model(const hardware::GpuSpec& gpu, const plan::Paralle
 FlopsPerSecond peak_flops(const hardware::GpuSpec& gpu, const plan::ParallelPlan& plan);
 
 /// Parameters that one rank of a stage holds.
-std::int64_t stage_parameters(const model::ModelSpec& model, const plan::ParallelPlan& plan, std::int64_t stage);
+std::int64_t stage_parameters(const model::ModelSpec& model, const plan::ParallelPlan& plan,
+                              std::int64_t stage);
 
 /// One program per stage, in stage order. REQUIRES: a plan that plan::check accepts and its schedule.
 std::vector<program::Program> lower(const model::ModelSpec& model, const plan::ParallelPlan& plan,
                                     const hardware::GpuSpec& gpu, const schedule::Schedule& schedule);
 
-/// Time of the same global batch on one imaginary GPU with enough memory: unsplit kernels, no communication, no
-/// bubble, no recomputation. The reference of scaling efficiency (docs/output.md).
+/// Time of the same global batch on one imaginary GPU with enough memory: unsplit kernels, no communication,
+/// no bubble, no recomputation. The reference of scaling efficiency (docs/output.md).
 Seconds single_gpu_time(const model::ModelSpec& model, const plan::ParallelPlan& plan,
                         const hardware::GpuSpec& gpu);
 

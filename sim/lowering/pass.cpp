@@ -39,7 +39,9 @@ void add_start(Pass& pass, program::CollectiveOp op, double bytes) {
   pass.push_back(communication(StepKind::kStartCollective, op, bytes));
 }
 
-void add_join(Pass& pass) { pass.push_back(communication(StepKind::kJoin, program::CollectiveOp::kAllReduce, 0)); }
+void add_join(Pass& pass) {
+  pass.push_back(communication(StepKind::kJoin, program::CollectiveOp::kAllReduce, 0));
+}
 
 Pass simplify(Pass pass, std::int64_t tensor_parallel, bool overlap) {
   Pass result;

@@ -89,8 +89,8 @@ void StageLowering::emit_slot(const Slot& slot, bool last_backward) {
   emit_transfer(slot);
 }
 
-/// Waits for the slot's input. Without sequence parallelism the message holds 1/t of the tensor, and the ranks of
-/// the stage gather the rest from each other (Narayanan et al. 2021, section 4.1).
+/// Waits for the slot's input. Without sequence parallelism the message holds 1/t of the tensor, and the
+/// ranks of the stage gather the rest from each other (Narayanan et al. 2021, section 4.1).
 void StageLowering::emit_arrival(const Slot& slot) {
   const bool forward = slot.kind == SlotKind::kForward;
   if (forward ? is_first(slot.chunk) : is_last(slot.chunk)) return;
@@ -194,7 +194,8 @@ void StageLowering::emit_layer_backward(bool again, bool last_backward) {
   emit_.emit(backward_);
   emit_.free(MemoryCategory::kTemporary, buffers_, memory.backward_buffers);
   emit_.free(MemoryCategory::kRecomputation, activations_, memory.recomputed_core);
-  emit_.free(again ? MemoryCategory::kRecomputation : MemoryCategory::kActivations, activations_, memory.stored);
+  emit_.free(again ? MemoryCategory::kRecomputation : MemoryCategory::kActivations, activations_,
+             memory.stored);
   gradients_ready(layer_parameters_, last_backward);
 }
 

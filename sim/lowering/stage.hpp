@@ -46,9 +46,13 @@ class StageLowering {
   void gradients_ready(std::int64_t parameters, bool last_backward);
   void flush_bucket();
 
-  std::int64_t virtual_stage(std::int64_t chunk) const { return context_.schedule.virtual_stage(stage_, chunk); }
+  std::int64_t virtual_stage(std::int64_t chunk) const {
+    return context_.schedule.virtual_stage(stage_, chunk);
+  }
   bool is_first(std::int64_t chunk) const { return virtual_stage(chunk) == 0; }
-  bool is_last(std::int64_t chunk) const { return virtual_stage(chunk) == context_.plan.virtual_stages() - 1; }
+  bool is_last(std::int64_t chunk) const {
+    return virtual_stage(chunk) == context_.plan.virtual_stages() - 1;
+  }
   std::int64_t layers_of(std::int64_t chunk) const {
     return context_.layers[static_cast<std::size_t>(virtual_stage(chunk))];
   }

@@ -70,9 +70,10 @@ double head_parameters(const ModelSpec& model, std::int64_t vocab);
 /// Parameters of the whole model with its own, unpadded vocabulary.
 double total_parameters(const ModelSpec& model);
 
-/// Model FLOPs of one training step over `sequences` sequences: forward plus twice that for backward, attention
-/// counted in full (not halved for the causal mask), recomputation not counted. For a GPT with
-/// intermediate_size = 4h this is 72 B L s h^2 (1 + s/6h + V/12hL) of Korthikanti et al. 2022 (arXiv 2205.05198).
+/// Model FLOPs of one training step over `sequences` sequences: forward plus twice that for backward,
+/// attention counted in full (not halved for the causal mask), recomputation not counted. For a GPT with
+/// intermediate_size = 4h this is 72 B L s h^2 (1 + s/6h + V/12hL) of Korthikanti et al. 2022 (arXiv
+/// 2205.05198).
 Flops model_flops(const ModelSpec& model, double sequences);
 
 /// The vocabulary rounded up to a multiple of `multiple` * tensor_parallel, as Megatron-LM's

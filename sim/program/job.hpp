@@ -16,8 +16,8 @@ struct Link {
   BytesPerSecond bandwidth = 0;
 };
 
-/// A link on a route. `weight` is how many of the flows that this flow stands for cross that one link; it is 1
-/// unless ranks were folded.
+/// A link on a route. `weight` is how many of the flows that this flow stands for cross that one link; it is
+/// 1 unless ranks were folded.
 struct Hop {
   std::uint32_t link = 0;
   std::uint32_t weight = 1;
@@ -77,7 +77,8 @@ struct Rank {
   std::array<Peer, kPeerKinds> peers;
 };
 
-/// Input of an executor: ranks with their programs, and the network between them. Knows nothing of transformers.
+/// Input of an executor: ranks with their programs, and the network between them. Knows nothing of
+/// transformers.
 struct Job {
   std::vector<Program> programs;
   std::vector<Rank> ranks;

@@ -32,11 +32,23 @@ constexpr std::array<const char*, kMemoryCategories> kMemoryNames = {
 
 }  // namespace
 
-const char* to_string(KernelKind kind) { return name_in(kKernelNames, kind); }
-const char* to_string(Stream stream) { return name_in(kStreamNames, stream); }
-const char* to_string(GroupKind kind) { return name_in(kGroupNames, kind); }
-const char* to_string(CollectiveOp op) { return name_in(kCollectiveNames, op); }
-const char* to_string(Cause cause) { return name_in(kCauseNames, cause); }
-const char* to_string(MemoryCategory category) { return name_in(kMemoryNames, category); }
+const char* to_string(KernelKind kind) {
+  return name_in(kKernelNames, kind);
+}
+const char* to_string(Stream stream) {
+  return name_in(kStreamNames, stream);
+}
+const char* to_string(GroupKind kind) {
+  return name_in(kGroupNames, kind);
+}
+const char* to_string(CollectiveOp op) {
+  return name_in(kCollectiveNames, op);
+}
+const char* to_string(Cause cause) {
+  return name_in(kCauseNames, cause);
+}
+const char* to_string(MemoryCategory category) {
+  return name_in(kMemoryNames, category);
+}
 
 }  // namespace trainsim::program

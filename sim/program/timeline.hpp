@@ -21,7 +21,8 @@ struct SlotSpan {
 
 /// What one rank did in a step.
 struct RankTimeline {
-  /// Seconds of the compute stream by Cause; together with the wait for the slowest rank they add up to the step.
+  /// Seconds of the compute stream by Cause; together with the wait for the slowest rank they add up to the
+  /// step.
   std::array<Seconds, kCauses> by_cause{};
   /// Time in schedule slots, own tensor-parallel communication included.
   Seconds busy = 0;
@@ -58,8 +59,8 @@ class RankRecorder {
   void spend(Cause cause, Seconds duration) {
     timeline_.by_cause[static_cast<std::size_t>(cause)] += duration;
   }
-  /// The compute stream waited from `from` to `to` for a transfer that had begun at `started`: the time before
-  /// is idle (`idle`), the time after is communication (`transfer`).
+  /// The compute stream waited from `from` to `to` for a transfer that had begun at `started`: the time
+  /// before is idle (`idle`), the time after is communication (`transfer`).
   void wait_for_transfer(Seconds from, Seconds to, Seconds started, Cause idle, Cause transfer);
   /// A slot begins or ends.
   void begin_slot(std::uint32_t slot, Seconds now);

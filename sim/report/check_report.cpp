@@ -32,7 +32,8 @@ Json object(const Pairs& rows) {
 
 std::string to_text(const CheckReport& report) {
   std::string text = report.name + ": the configuration is legal\n\nDerived\n" + table(report.derived);
-  if (!report.defaults.empty()) text += "\nLeft open in the configuration, and taken as\n" + table(report.defaults);
+  if (!report.defaults.empty())
+    text += "\nLeft open in the configuration, and taken as\n" + table(report.defaults);
   if (!report.warnings.empty()) {
     text += "\nWarnings\n";
     for (const std::string& warning : report.warnings) text += "  - " + warning + "\n";
@@ -50,7 +51,9 @@ std::string to_json(const CheckReport& report) {
   return json.dump(2) + "\n";
 }
 
-std::string presets_to_text(const PresetList& presets) { return table(presets); }
+std::string presets_to_text(const PresetList& presets) {
+  return table(presets);
+}
 
 std::string presets_to_json(const PresetList& presets) {
   Json list = Json::array();

@@ -110,7 +110,8 @@ Json scalars(const Summary& summary) {
           {"hfu", summary.hfu},
           {"bubble_ratio", summary.bubble_ratio},
           {"bubble_ratio_stage", summary.bubble_ratio_stage},
-          {"bubble_ratio_theory", summary.bubble_ratio_theory ? Json(*summary.bubble_ratio_theory) : Json(nullptr)},
+          {"bubble_ratio_theory",
+           summary.bubble_ratio_theory ? Json(*summary.bubble_ratio_theory) : Json(nullptr)},
           {"scaling_efficiency", summary.scaling_efficiency},
           {"fits", summary.fits},
           {"peak_memory_bytes", summary.peak_memory},
@@ -136,9 +137,9 @@ Json to_tree(const Summary& summary) {
   json["gpu"] = summary.gpu_name;
   json["warnings"] = summary.warnings;
   json["notes"] = summary.notes;
-  json["simulation"] = {{"network", summary.network},       {"wall_s", summary.wall_time},
-                        {"actors", summary.actors},         {"activities", summary.activities},
-                        {"folded", summary.folded},         {"simulated_ranks", summary.ranks.size()},
+  json["simulation"] = {{"network", summary.network},      {"wall_s", summary.wall_time},
+                        {"actors", summary.actors},        {"activities", summary.activities},
+                        {"folded", summary.folded},        {"simulated_ranks", summary.ranks.size()},
                         {"world_size", summary.world_size}};
   return json;
 }
@@ -167,13 +168,15 @@ Assertion parse(const std::string& text) {
     char* end = nullptr;
     assertion.bound = std::strtod(bound.c_str(), &end);
     const bool known = assertion.op != "=" && assertion.op != "!";
-    if (known && !assertion.path.empty() && !bound.empty() && *end == '\0' && std::isfinite(assertion.bound)) {
+    if (known && !assertion.path.empty() && !bound.empty() && *end == '\0' &&
+        std::isfinite(assertion.bound)) {
       return assertion;
     }
   }
-  throw InputError("--assert '" + text +
-                   "': error: not an assertion; write a name of the result, one of <= >= == != < >, and a number, "
-                   "such as 'bubble_ratio<=0.10'");
+  throw InputError(
+      "--assert '" + text +
+      "': error: not an assertion; write a name of the result, one of <= >= == != < >, and a number, "
+      "such as 'bubble_ratio<=0.10'");
 }
 
 bool holds(double value, const Assertion& assertion) {
@@ -206,9 +209,13 @@ std::vector<std::string> numeric_names(const Json& json) {
 
 }  // namespace
 
-std::string to_json(const Summary& summary) { return to_tree(summary).dump(2) + "\n"; }
+std::string to_json(const Summary& summary) {
+  return to_tree(summary).dump(2) + "\n";
+}
 
-void check_assertion_syntax(const std::string& assertion) { parse(assertion); }
+void check_assertion_syntax(const std::string& assertion) {
+  parse(assertion);
+}
 
 AssertionResult check_assertion(const Summary& summary, const std::string& text) {
   const Assertion assertion = parse(text);
@@ -218,16 +225,17 @@ AssertionResult check_assertion(const Summary& summary, const std::string& text)
   while (begin <= assertion.path.size()) {
     const std::size_t end = std::min(assertion.path.find('.', begin), assertion.path.size());
     const std::string key = assertion.path.substr(begin, end - begin);
-    const bool index = at->is_array() && !key.empty() && key.find_first_not_of("0123456789") == std::string::npos &&
-                       key.size() < 9 && std::stoul(key) < at->size();
+    const bool index = at->is_array() && !key.empty() &&
+                       key.find_first_not_of("0123456789") == std::string::npos && key.size() < 9 &&
+                       std::stoul(key) < at->size();
     if (!(at->is_object() && at->contains(key)) && !index) fail_unknown(json, text, assertion.path);
     at = index ? &(*at)[std::stoul(key)] : &(*at)[key];
     begin = end + 1;
   }
   if (!at->is_number() && !at->is_boolean()) fail_unknown(json, text, assertion.path);
   const double value = at->is_boolean() ? (at->get<bool>() ? 1.0 : 0.0) : at->get<double>();
-  return {holds(value, assertion),
-          assertion.path + " is " + at->dump() + ", asserted " + assertion.op + " " + Json(assertion.bound).dump()};
+  return {holds(value, assertion), assertion.path + " is " + at->dump() + ", asserted " + assertion.op + " " +
+                                       Json(assertion.bound).dump()};
 }
 
 }  // namespace trainsim::report

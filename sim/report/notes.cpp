@@ -12,7 +12,9 @@ namespace {
 
 using program::Cause;
 
-Seconds of(const Summary& summary, Cause cause) { return summary.breakdown[static_cast<std::size_t>(cause)]; }
+Seconds of(const Summary& summary, Cause cause) {
+  return summary.breakdown[static_cast<std::size_t>(cause)];
+}
 
 /// Differences from the closed form below this are rounding and not worth a sentence.
 constexpr double kNoticeable = 5e-4;
@@ -28,8 +30,9 @@ std::string closed_form(const Summary& summary) {
 /// Names what separates the simulated bubble from the closed form: stages that are not equal, and transfers.
 std::string bubble_note(const Summary& summary) {
   const double theory = summary.bubble_ratio_theory.value_or(0.0);
-  std::string text = "Bubble " + percent(summary.bubble_ratio) + "; equal stages with free transfers would give " +
-                     percent(theory) + ", " + closed_form(summary) + ".";
+  std::string text = "Bubble " + percent(summary.bubble_ratio) +
+                     "; equal stages with free transfers would give " + percent(theory) + ", " +
+                     closed_form(summary) + ".";
   if (std::abs(summary.bubble_ratio - theory) < kNoticeable) return text + " They agree.";
   const auto by_busy = [](const RankSummary& a, const RankSummary& b) { return a.busy < b.busy; };
   const RankSummary& slowest = *std::max_element(summary.ranks.begin(), summary.ranks.end(), by_busy);
@@ -53,16 +56,16 @@ std::string memory_note(const Summary& summary) {
   const RankSummary& rank = fullest_rank(summary);
   const auto largest = static_cast<std::size_t>(
       std::max_element(rank.memory_at_peak.begin(), rank.memory_at_peak.end()) - rank.memory_at_peak.begin());
-  return "Memory peaks on stage " + std::to_string(rank.stage) + " in the " + rank.peak_at + "; the largest part is " +
-         words(program::to_string(static_cast<program::MemoryCategory>(largest))) + " with " +
-         gib(rank.memory_at_peak[largest]) + ".";
+  return "Memory peaks on stage " + std::to_string(rank.stage) + " in the " + rank.peak_at +
+         "; the largest part is " + words(program::to_string(static_cast<program::MemoryCategory>(largest))) +
+         " with " + gib(rank.memory_at_peak[largest]) + ".";
 }
 
 std::string fewer_bubbles(const Summary& summary) {
   const auto p = static_cast<double>(summary.plan.pipeline_parallel);
   const auto vm = static_cast<double>(summary.plan.virtual_pipeline * summary.plan.micro_batches());
-  return "Twice the micro-batches would bring the closed-form bubble from " + percent((p - 1) / (vm + p - 1)) +
-         " to " + percent((p - 1) / (2 * vm + p - 1)) + ".";
+  return "Twice the micro-batches would bring the closed-form bubble from " +
+         percent((p - 1) / (vm + p - 1)) + " to " + percent((p - 1) / (2 * vm + p - 1)) + ".";
 }
 
 }  // namespace
@@ -85,13 +88,14 @@ std::vector<std::string> explain(const Summary& summary) {
   }
   const Seconds data = of(summary, Cause::kDataCommunication);
   if (data > 0.02 * summary.step_time) {
-    notes.push_back("Gradient and parameter exchange that is not hidden takes " + percent(data / summary.step_time) +
-                    " of the step.");
+    notes.push_back("Gradient and parameter exchange that is not hidden takes " +
+                    percent(data / summary.step_time) + " of the step.");
   }
   if (summary.launch_bound_share > 0.2) {
-    notes.push_back("Limited by kernel launches: in " + percent(summary.launch_bound_share) +
-                    " of the compute time the GPU waits for the host; larger micro-batches, less tensor parallelism, "
-                    "software.launch: cuda-graph or more fusion would help.");
+    notes.push_back(
+        "Limited by kernel launches: in " + percent(summary.launch_bound_share) +
+        " of the compute time the GPU waits for the host; larger micro-batches, less tensor parallelism, "
+        "software.launch: cuda-graph or more fusion would help.");
   }
   notes.push_back(memory_note(summary));
   return notes;

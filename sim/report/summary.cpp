@@ -37,7 +37,8 @@ Window pipeline_window(const program::Timeline& timeline) {
   return window;
 }
 
-std::int64_t layers_on(const plan::ParallelPlan& plan, const std::vector<std::int64_t>& layers, std::int64_t stage) {
+std::int64_t layers_on(const plan::ParallelPlan& plan, const std::vector<std::int64_t>& layers,
+                       std::int64_t stage) {
   std::int64_t held = 0;
   for (std::int64_t chunk = 0; chunk < plan.virtual_pipeline; ++chunk) {
     held += layers[static_cast<std::size_t>(chunk * plan.pipeline_parallel + stage)];
@@ -69,7 +70,8 @@ void add_ranks(const Run& run, Summary& summary) {
     row.peak_at = slot_name(run.job.programs[rank.program], timeline.peak_slot);
     summary.ranks.push_back(row);
     busy += weight * timeline.busy;
-    for (std::size_t c = 0; c < summary.breakdown.size(); ++c) summary.breakdown[c] += weight * timeline.by_cause[c];
+    for (std::size_t c = 0; c < summary.breakdown.size(); ++c)
+      summary.breakdown[c] += weight * timeline.by_cause[c];
   }
   if (window.end > window.begin) {
     summary.bubble_ratio = 1.0 - busy / (window.end - window.begin);

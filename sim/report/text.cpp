@@ -21,12 +21,12 @@ std::string row(const std::string& label, const std::string& value) {
 
 std::string plan_line(const Summary& summary) {
   const plan::ParallelPlan& plan = summary.plan;
-  std::string text = "TP" + std::to_string(plan.tensor_parallel) + (plan.sequence_parallel ? "+SP" : "") + " PP" +
-                     std::to_string(plan.pipeline_parallel);
+  std::string text = "TP" + std::to_string(plan.tensor_parallel) + (plan.sequence_parallel ? "+SP" : "") +
+                     " PP" + std::to_string(plan.pipeline_parallel);
   if (plan.virtual_pipeline > 1) text += " (" + std::to_string(plan.virtual_pipeline) + " chunks)";
   text += " DP" + std::to_string(plan.data_parallel) + ", " + plan::to_string(plan.schedule) + ", " +
-          std::to_string(plan.micro_batches()) + " micro-batches of " + std::to_string(plan.micro_batch_size) +
-          ", global batch " + std::to_string(plan.global_batch_size);
+          std::to_string(plan.micro_batches()) + " micro-batches of " +
+          std::to_string(plan.micro_batch_size) + ", global batch " + std::to_string(plan.global_batch_size);
   return text;
 }
 
@@ -45,7 +45,8 @@ std::string head(const Summary& summary) {
   text += "\n";
   text += row("model", summary.model.name + ", " + count(summary.parameters) + " parameters, sequence " +
                            std::to_string(summary.model.sequence_length));
-  text += row("cluster", std::to_string(summary.plan.gpus) + " x " + summary.gpu_name + " (" + summary.cluster_name + ")");
+  text += row("cluster", std::to_string(summary.plan.gpus) + " x " + summary.gpu_name + " (" +
+                             summary.cluster_name + ")");
   text += row("plan", plan_line(summary));
   return text + row("", settings_line(summary));
 }
@@ -68,10 +69,11 @@ std::string result(const Summary& summary) {
   text += row("scaling efficiency", percent(summary.scaling_efficiency) + " of " +
                                         std::to_string(summary.plan.gpus) +
                                         " GPUs without communication, bubble or recomputation");
-  text += row("peak memory", gib(summary.peak_memory) + " of " + gib(summary.memory_capacity) + " less " +
-                                 gib(summary.memory_reserve) + " reserve: " +
-                                 (summary.fits ? "fits, " + gib(summary.memory_headroom) + " left"
-                                               : "DOES NOT FIT, " + gib(-summary.memory_headroom) + " too much"));
+  text +=
+      row("peak memory", gib(summary.peak_memory) + " of " + gib(summary.memory_capacity) + " less " +
+                             gib(summary.memory_reserve) + " reserve: " +
+                             (summary.fits ? "fits, " + gib(summary.memory_headroom) + " left"
+                                           : "DOES NOT FIT, " + gib(-summary.memory_headroom) + " too much"));
   return text;
 }
 
@@ -101,8 +103,7 @@ std::string stage_row(const Summary& summary, const RankSummary& rank) {
   const auto cause = [&](Cause c) { return rank.by_cause[static_cast<std::size_t>(c)]; };
   return "  " + pad_left(std::to_string(rank.stage), 5) + pad_left(std::to_string(rank.rank), 7) +
          pad_left(std::to_string(rank.represents), 7) + pad_left(std::to_string(rank.layers), 8) +
-         pad_left(duration(rank.busy), 11) +
-         pad_left(percent(rank.bubble / (rank.busy + rank.bubble)), 10) +
+         pad_left(duration(rank.busy), 11) + pad_left(percent(rank.bubble / (rank.busy + rank.bubble)), 10) +
          pad_left(percent(cause(Cause::kTensorCommunication) / summary.step_time), 10) +
          pad_left(percent(cause(Cause::kPipelineCommunication) / summary.step_time), 10) +
          pad_left(percent(cause(Cause::kDataCommunication) / summary.step_time), 10) +
@@ -142,8 +143,10 @@ std::string closing(const Summary& summary) {
     text += "\nWarnings\n";
     for (const std::string& warning : summary.warnings) text += "  - " + warning + "\n";
   }
-  text += "\nAssumptions: attention FLOPs counted in full (not halved for the causal mask); MFU counts model FLOPs, "
-          "HFU adds recomputation; GiB = 2^30 bytes.\n";
+  text +=
+      "\nAssumptions: attention FLOPs counted in full (not halved for the causal mask); MFU counts model "
+      "FLOPs, "
+      "HFU adds recomputation; GiB = 2^30 bytes.\n";
   text += "Simulated " + std::to_string(summary.ranks.size()) + " of " + std::to_string(summary.world_size) +
           " ranks" + (summary.folded ? " (the others are identical)" : "") + ", " +
           std::to_string(summary.activities) + " activities, in " + duration(summary.wall_time) + ".\n";

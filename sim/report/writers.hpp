@@ -22,8 +22,8 @@ struct AssertionResult {
   std::string text;
 };
 /// Evaluates "path OP number" (OP one of <= >= == != < >) on a JSON result; the path may use dots, as in
-/// "breakdown.bubble" or "ranks.0.busy_s", and booleans count as 0 and 1. Throws InputError when the assertion can't
-/// be read or names no number of the result.
+/// "breakdown.bubble" or "ranks.0.busy_s", and booleans count as 0 and 1. Throws InputError when the
+/// assertion can't be read or names no number of the result.
 AssertionResult check_assertion(const Summary& summary, const std::string& assertion);
 
 /// Throws InputError when an assertion is malformed; to be called before a long run.

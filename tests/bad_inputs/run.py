@@ -43,7 +43,7 @@ def main():
     parser.add_argument("trainsim")
     parser.add_argument("names", nargs="*")
     parser.add_argument("--update", action="store_true")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     trainsim = str(pathlib.Path(options.trainsim).resolve())
     names = options.names or sorted(path.stem for path in HERE.glob("*.yaml"))
     failed = 0

@@ -24,8 +24,8 @@ void FlowZone::get_local_route(const simgrid::kernel::routing::NetPoint* /*sourc
                                const simgrid::kernel::routing::NetPoint* target,
                                simgrid::kernel::routing::Route* into, double* latency) {
   into->link_list_ = routes_[target->id()];
-  // Latency is paid by the stream before the flow starts, because a collective pays it once per step; and CM02 would
-  // otherwise share links in inverse proportion to it.
+  // Latency is paid by the stream before the flow starts, because a collective pays it once per step; and
+  // CM02 would otherwise share links in inverse proportion to it.
   if (latency != nullptr) *latency += 0.0;
 }
 
@@ -50,7 +50,8 @@ Platform::Platform(const program::Job& job) : zone_(new FlowZone("cluster")) {
 sg4::Host* Platform::port(const program::Flow& flow) {
   if (flow.route.empty()) return nullptr;
   std::vector<simgrid::kernel::resource::StandardLinkImpl*> links;
-  for (const program::Hop& hop : flow.route) links.insert(links.end(), hop.weight, links_[hop.link]->get_impl());
+  for (const program::Hop& hop : flow.route)
+    links.insert(links.end(), hop.weight, links_[hop.link]->get_impl());
   return zone_->add_port("port-" + std::to_string(ports_++), std::move(links));
 }
 

@@ -9,13 +9,15 @@
 
 namespace trainsim::engine {
 
-/// A SimGrid zone whose routes are the flows of a job. Every flow has a host of its own at its far end (its port),
-/// so that the route follows from the destination alone; a routing table would need the square of the hosts.
+/// A SimGrid zone whose routes are the flows of a job. Every flow has a host of its own at its far end (its
+/// port), so that the route follows from the destination alone; a routing table would need the square of the
+/// hosts.
 class FlowZone : public simgrid::kernel::routing::NetZoneImpl {
  public:
   explicit FlowZone(const std::string& name) : NetZoneImpl(name) {}
   /// Adds a port that is reached over these links, one entry per unit of weight.
-  simgrid::s4u::Host* add_port(const std::string& name, std::vector<simgrid::kernel::resource::StandardLinkImpl*> links);
+  simgrid::s4u::Host* add_port(const std::string& name,
+                               std::vector<simgrid::kernel::resource::StandardLinkImpl*> links);
 
  private:
   void get_local_route(const simgrid::kernel::routing::NetPoint* source,
@@ -50,8 +52,8 @@ class Platform {
   std::size_t ports_ = 0;
 };
 
-/// Configures SimGrid for lossless, ideally shared links, as NVLink and InfiniBand are: no TCP window, no latency
-/// penalty, no cross traffic; and small stacks. Call right after the Engine is made.
+/// Configures SimGrid for lossless, ideally shared links, as NVLink and InfiniBand are: no TCP window, no
+/// latency penalty, no cross traffic; and small stacks. Call right after the Engine is made.
 void configure();
 
 }  // namespace trainsim::engine

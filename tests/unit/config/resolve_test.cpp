@@ -13,11 +13,11 @@ class Resolve : public InputFolder {
   /// What a value in a file of the folder stands for.
   std::optional<Value> resolved(const std::string& text, Component component) {
     const auto source = std::make_shared<Source>("test.yaml", folder_, text, 0);
-    const std::optional<Value> value = parse(source, text, report_);
-    return Resolver(report_).resolve(*value, component, "it");
+    const std::optional<Value> value = parse(source, text, reading_.report);
+    return Resolver(reading_).resolve(*value, component, "it");
   }
 
-  Report report_;
+  Reading reading_;
 };
 
 TEST(Merge, IsDeepAndKeepsOrderAndPositions) {
@@ -66,14 +66,14 @@ TEST(NicBandwidth, IsTheBandwidthOfTheNic) {
 
 TEST_F(Resolve, ReadsAPresetAndNamesIt) {
   const std::optional<Value> model = resolved("small", Component::kModel);
-  ASSERT_TRUE(model) << report_.text();
+  ASSERT_TRUE(model) << reading_.report.text();
   EXPECT_EQ(model->find("name")->value.text, "small");
   EXPECT_EQ(model->find("num_layers")->value.text, "24");
 }
 
 TEST_F(Resolve, ExtendsAPresetAndSaysSo) {
   const std::optional<Value> model = resolved("{extends: small, num_layers: 4}", Component::kModel);
-  ASSERT_TRUE(model) << report_.text();
+  ASSERT_TRUE(model) << reading_.report.text();
   EXPECT_EQ(model->find("name")->value.text, "small (modified)");
   EXPECT_EQ(model->find("num_layers")->value.text, "4");
   EXPECT_EQ(model->find("extends"), nullptr);
@@ -82,7 +82,7 @@ TEST_F(Resolve, ExtendsAPresetAndSaysSo) {
 TEST_F(Resolve, ChangesAPartOfACluster) {
   const std::optional<Value> cluster =
       resolved("{extends: box, gpu: {memory: 40 GiB}, nic_bandwidth: 100 Gb/s}", Component::kCluster);
-  ASSERT_TRUE(cluster) << report_.text();
+  ASSERT_TRUE(cluster) << reading_.report.text();
   const Value& gpu = cluster->find("gpu")->value;
   EXPECT_EQ(gpu.find("memory")->value.text, "40 GiB");
   EXPECT_EQ(gpu.find("tile_m")->value.text, "128");
@@ -95,7 +95,7 @@ TEST_F(Resolve, ChangesAPartOfACluster) {
 TEST_F(Resolve, TakesPathsRelativeToTheFileThatNamesThem) {
   write("sub/one.yaml", "extends: ../models/small.yaml\nname: one\n");
   const std::optional<Value> model = resolved("sub/one.yaml", Component::kModel);
-  ASSERT_TRUE(model) << report_.text();
+  ASSERT_TRUE(model) << reading_.report.text();
   EXPECT_EQ(model->find("name")->value.text, "one");
   EXPECT_EQ(model->find("num_layers")->value.text, "24");
 }
@@ -103,7 +103,7 @@ TEST_F(Resolve, TakesPathsRelativeToTheFileThatNamesThem) {
 TEST_F(Resolve, NamesAFileThatExtendsAPresetAfterItself) {
   write("models/large.yaml", "extends: small\nnum_layers: 48\n");
   const std::optional<Value> model = resolved("large", Component::kModel);
-  ASSERT_TRUE(model) << report_.text();
+  ASSERT_TRUE(model) << reading_.report.text();
   EXPECT_EQ(model->find("name")->value.text, "large");
 }
 
@@ -111,7 +111,7 @@ TEST_F(Resolve, FindsCircles) {
   write("a.yaml", "extends: ./b.yaml\n");
   write("b.yaml", "extends: ./a.yaml\n");
   EXPECT_FALSE(resolved("./a.yaml", Component::kModel));
-  EXPECT_NE(report_.text().find("extends goes in a circle: ./a.yaml is made from this file"),
+  EXPECT_NE(reading_.report.text().find("extends goes in a circle: ./a.yaml is made from this file"),
             std::string::npos);
 }
 
@@ -120,23 +120,33 @@ TEST_F(Resolve, FollowsEightFilesAtMost) {
     write(std::to_string(i) + ".yaml", "extends: ./" + std::to_string(i + 1) + ".yaml\n");
   }
   write("10.yaml", "num_layers: 1\n");
-  EXPECT_TRUE(resolved("./3.yaml", Component::kModel)) << report_.text();  // 3 to 10 are eight files
+  EXPECT_TRUE(resolved("./3.yaml", Component::kModel)) << reading_.report.text();  // 3 to 10 are eight files
   EXPECT_FALSE(resolved("./2.yaml", Component::kModel));
-  EXPECT_NE(report_.text().find("extends goes through more than 8 files"), std::string::npos);
+  EXPECT_NE(reading_.report.text().find("extends goes through more than 8 files"), std::string::npos);
 }
 
 TEST_F(Resolve, SuggestsPresets) {
   EXPECT_FALSE(resolved("smal", Component::kModel));
-  EXPECT_NE(report_.text().find("it: no model preset is called smal; did you mean small?"),
+  EXPECT_NE(reading_.report.text().find("it: no model preset is called smal; did you mean small?"),
             std::string::npos);
   EXPECT_FALSE(resolved("{extends: huge}", Component::kModel));
-  EXPECT_NE(report_.text().find("it.extends: no model preset is called huge; known: small"),
+  EXPECT_NE(reading_.report.text().find("it.extends: no model preset is called huge; known: small"),
             std::string::npos);
+}
+
+TEST_F(Resolve, GoesOnAfterAPartThatIsNotFound) {
+  EXPECT_TRUE(resolved("{extends: box, gpu: chop, nic: cart}", Component::kCluster));
+  EXPECT_EQ(reading_.unread, (std::vector<std::string>{"it.gpu", "it.nic"}));
+}
+
+TEST_F(Resolve, SurvivesPathsThatNoFileCanHave) {
+  EXPECT_FALSE(resolved("./" + std::string(100'000, 'a'), Component::kModel));
+  EXPECT_NE(reading_.report.text().find("it: no such file: "), std::string::npos);
 }
 
 TEST_F(Resolve, DoesNotLeaveThePresetFolder) {
   EXPECT_FALSE(resolved("..", Component::kModel));
-  EXPECT_NE(report_.text().find("no model preset is called .."), std::string::npos);
+  EXPECT_NE(reading_.report.text().find("no model preset is called .."), std::string::npos);
 }
 
 }  // namespace
