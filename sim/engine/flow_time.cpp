@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace trainsim::engine {
 
@@ -12,12 +11,11 @@ double whole_bytes(double bytes) {
 }
 
 Seconds lone_flow_time(const program::Job& job, const program::Flow& flow, double bytes) {
-  if (flow.route.empty()) return 0;
-  BytesPerSecond rate = std::numeric_limits<double>::infinity();
+  Seconds longest = 0;
   for (const program::Hop& hop : flow.route) {
-    rate = std::min(rate, job.links[hop.link].bandwidth / static_cast<double>(hop.weight));
+    longest = std::max(longest, whole_bytes(bytes) / job.links[hop.link].bandwidth);
   }
-  return whole_bytes(bytes) / rate;
+  return longest;
 }
 
 Seconds lone_collective_time(const program::Job& job, const program::Group& group, program::CollectiveOp op,
@@ -25,7 +23,22 @@ Seconds lone_collective_time(const program::Job& job, const program::Group& grou
   const double sent = program::ring_bytes(op, group.size, bytes);
   Seconds longest = 0;
   for (const program::RingFlow& ring : group.flows) {
-    longest = std::max(longest, lone_flow_time(job, ring.flow, sent * ring.share));
+    for (const program::Hop& hop : ring.flow.route) {
+      longest = std::max(longest, whole_bytes(sent * hop.load) / job.links[hop.link].bandwidth);
+    }
+  }
+  return program::collective_latency(group, op) + longest;
+}
+
+Seconds private_collective_time(const program::Job& job, const program::Group& group,
+                                program::CollectiveOp op, double bytes) {
+  const double sent = program::ring_bytes(op, group.size, bytes);
+  Seconds longest = 0;
+  for (const program::RingFlow& ring : group.flows) {
+    for (const program::Hop& hop : ring.flow.route) {
+      const BytesPerSecond rate = job.links[hop.link].capacity() / static_cast<double>(hop.weight);
+      longest = std::max(longest, whole_bytes(sent * ring.share) / rate);
+    }
   }
   return program::collective_latency(group, op) + longest;
 }

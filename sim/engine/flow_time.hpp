@@ -9,11 +9,15 @@ namespace trainsim::engine {
 
 /// Bytes as the network model counts them: whole.
 double whole_bytes(double bytes);
-/// Time of `bytes` over a flow's route when no other flow of the job is there (those that it stands for are).
+/// Time of `bytes` over a flow's route when nothing else moves.
 Seconds lone_flow_time(const program::Job& job, const program::Flow& flow, double bytes);
-/// Time of a collective over idle links, latency included.
+/// Time of a collective when nothing else moves, latency included.
 Seconds lone_collective_time(const program::Job& job, const program::Group& group, program::CollectiveOp op,
                              double bytes);
+/// Time of a collective of a private group, latency included: each flow has its links to itself, or shares
+/// them only with the flows that it stands for.
+Seconds private_collective_time(const program::Job& job, const program::Group& group,
+                                program::CollectiveOp op, double bytes);
 /// For each group, whether each of its links is crossed by one of its flows and by nothing else.
 std::vector<bool> private_groups(const program::Job& job);
 /// Number of instructions of all ranks.

@@ -26,6 +26,8 @@ class Quotient {
 
  private:
   program::Flow flow(std::uint32_t index) const;
+  /// Share of a member's data that crosses each real link in all rings of a group together.
+  std::map<std::uint32_t, double> loads(const WorldGroup& group) const;
 
   const World& world_;
   const Partition& classes_;
@@ -46,9 +48,17 @@ program::Flow Quotient::flow(std::uint32_t index) const {
   const std::uint64_t flows = classes_.flows.size[classes_.flows.of[index]];
   for (const auto& [link, times] : crossed) {
     const std::uint64_t weight = flows * times / classes_.links.size[link];
-    folded.route.push_back({link, static_cast<std::uint32_t>(weight)});
+    folded.route.push_back({link, static_cast<std::uint32_t>(weight), 1.0});
   }
   return folded;
+}
+
+std::map<std::uint32_t, double> Quotient::loads(const WorldGroup& group) const {
+  std::map<std::uint32_t, double> load;
+  for (std::uint32_t f = group.flow_begin; f < group.flow_end; ++f) {
+    for (const std::uint32_t link : world_.path(world_.flows[f])) load[link] += world_.flows[f].share;
+  }
+  return load;
 }
 
 void Quotient::add_ranks(const plan::ParallelPlan& plan, program::Job& job) const {
@@ -81,8 +91,15 @@ void Quotient::add_groups(program::Job& job) const {
     group.members.erase(std::unique(group.members.begin(), group.members.end()), group.members.end());
     std::map<std::uint32_t, std::uint32_t> distinct;
     for (std::uint32_t f = real.flow_begin; f < real.flow_end; ++f) distinct.emplace(classes_.flows.of[f], f);
+    const std::map<std::uint32_t, double> load = loads(real);
     for (const auto& [flow_class, f] : distinct) {
       group.flows.push_back({flow(f), world_.flows[f].share});
+      for (program::Hop& hop : group.flows.back().flow.route) {
+        hop.load = 0;
+        for (const std::uint32_t link : world_.path(world_.flows[f])) {
+          if (classes_.links.of[link] == hop.link) hop.load = std::max(hop.load, load.at(link));
+        }
+      }
       group.step_latency = std::max(group.step_latency, group.flows.back().flow.latency);
     }
     if (options_.free_communication) group.flows.clear();
@@ -129,7 +146,7 @@ void Quotient::add_links(program::Job& job) const {
   for (const auto& [link, common] : divisor) {
     number[link] = static_cast<std::uint32_t>(job.links.size());
     const std::uint32_t real = classes_.links.representative[link];
-    job.links.push_back({topology_.link_name(real), topology_.bandwidth(real) / static_cast<double>(common)});
+    job.links.push_back({topology_.link_name(real), topology_.bandwidth(real), common});
   }
   for_each_hop(job, [&](program::Hop& hop) {
     hop.weight /= divisor[hop.link];

@@ -43,19 +43,19 @@ void Topology::connect(VertexId lower, VertexId upper, BytesPerSecond bandwidth,
 
 void Topology::add_node(std::int64_t node, std::int64_t gpus) {
   const VertexId node_switch = add_vertex(VertexKind::kNodeSwitch, node);
-  const std::size_t first_nic = nics_.size();
+
   for (std::int64_t nic = 0; nic < spec_.nics_per_node; ++nic) {
     nics_.push_back(add_vertex(VertexKind::kNic, node * spec_.nics_per_node + nic));
     if (spec_.intra_node_kind == IntraNodeKind::kPcie) {
-      connect(nics_.back(), node_switch, spec_.pcie.effective_bandwidth(), spec_.pcie.latency);
+      connect(node_switch, nics_.back(), spec_.pcie.effective_bandwidth(), spec_.pcie.latency);
     }
   }
   for (std::int64_t local = 0; local < gpus; ++local) {
     gpus_.push_back(add_vertex(VertexKind::kGpu, node * spec_.gpus_per_node + local));
     connect(gpus_.back(), node_switch, spec_.intra_node.effective_bandwidth(), spec_.intra_node.latency);
     if (spec_.intra_node_kind == IntraNodeKind::kSwitch && spec_.nics_per_node > 0) {
-      const auto nic = static_cast<std::size_t>(local * spec_.nics_per_node / spec_.gpus_per_node);
-      connect(gpus_.back(), nics_[first_nic + nic], spec_.pcie.effective_bandwidth(), spec_.pcie.latency);
+      const auto nic = static_cast<std::size_t>(nic_of(node * spec_.gpus_per_node + local));
+      connect(gpus_.back(), nics_[nic], spec_.pcie.effective_bandwidth(), spec_.pcie.latency);
     }
   }
 }
@@ -85,14 +85,16 @@ void Topology::add_fabric(std::int64_t nodes) {
   for (const VertexId leaf : leaves) connect(leaf, spine, uplinks, 0.0);
 }
 
-std::vector<Topology::Climb> Topology::climbs(VertexId from) const {
-  std::vector<Climb> found = {{from, {}}};
+std::vector<Topology::Climb> Topology::climbs(std::int64_t gpu) const {
+  std::vector<Climb> found = {{gpus_[static_cast<std::size_t>(gpu)], {}}};
   for (std::size_t next = 0; next < found.size(); ++next) {
     const Climb at = found[next];
     const auto [begin, end] = boost::out_edges(at.vertex, graph_);
     for (auto edge = begin; edge != end; ++edge) {
       // Up edges carry even numbers.
       if (graph_[*edge].link % 2 != 0) continue;
+      const Vertex& above = graph_[boost::target(*edge, graph_)];
+      if (above.kind == VertexKind::kNic && above.index != nic_of(gpu)) continue;
       Climb higher{boost::target(*edge, graph_), at.edges};
       higher.edges.push_back(*edge);
       found.push_back(std::move(higher));
@@ -107,8 +109,8 @@ bool Topology::can_bind(const Graph::edge_descriptor& edge) const {
 }
 
 Route Topology::route(std::int64_t source_gpu, std::int64_t target_gpu) const {
-  const std::vector<Climb> up = climbs(gpus_[static_cast<std::size_t>(source_gpu)]);
-  const std::vector<Climb> down = climbs(gpus_[static_cast<std::size_t>(target_gpu)]);
+  const std::vector<Climb> up = climbs(source_gpu);
+  const std::vector<Climb> down = climbs(target_gpu);
   const Climb* best_up = nullptr;
   const Climb* best_down = nullptr;
   std::size_t fewest = std::numeric_limits<std::size_t>::max();

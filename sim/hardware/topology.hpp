@@ -75,7 +75,13 @@ class Topology {
   void connect(VertexId lower, VertexId upper, BytesPerSecond bandwidth, Seconds latency);
   void add_node(std::int64_t node, std::int64_t gpus);
   void add_fabric(std::int64_t nodes);
-  std::vector<Climb> climbs(VertexId from) const;
+  /// Everything above a GPU, its own NIC but no other included.
+  std::vector<Climb> climbs(std::int64_t gpu) const;
+  /// NIC that a GPU uses.
+  std::int64_t nic_of(std::int64_t gpu) const {
+    return node_of(gpu) * spec_.nics_per_node +
+           gpu % spec_.gpus_per_node * spec_.nics_per_node / spec_.gpus_per_node;
+  }
   bool can_bind(const Graph::edge_descriptor& edge) const;
 
   ClusterSpec spec_;

@@ -13,14 +13,22 @@ namespace trainsim::program {
 /// A resource that flows share: one direction of a cable, a switch port, or a bundle of equal uplinks.
 struct Link {
   std::string name;
+  /// Of the real link.
   BytesPerSecond bandwidth = 0;
+  /// Common divisor that was taken out of the weights of its hops; the shared capacity is bandwidth /
+  /// divisor.
+  std::uint32_t divisor = 1;
+  BytesPerSecond capacity() const { return bandwidth / static_cast<double>(divisor); }
 };
 
-/// A link on a route. `weight` is how many of the flows that this flow stands for cross that one link; it is
-/// 1 unless ranks were folded.
+/// A link on a route.
 struct Hop {
   std::uint32_t link = 0;
+  /// How many of the flows that this flow stands for cross that one link, over its divisor; 1 unless ranks
+  /// were folded.
   std::uint32_t weight = 1;
+  /// Share of what a ring member sends that crosses the link in all rings of its communicator together.
+  double load = 1.0;
 };
 
 /// A path that data takes from one rank to another.

@@ -218,7 +218,7 @@ void StreamActor::run_collective(std::size_t index, const Instruction& instructi
   ++shared_.timeline.activities;
   if (shared_.closed_form[index]) {
     state.end =
-        state.ready + lone_collective_time(shared_.job, group, instruction.collective, instruction.amount);
+        state.ready + private_collective_time(shared_.job, group, instruction.collective, instruction.amount);
     return;
   }
   sg4::this_actor::sleep_for(program::collective_latency(group, instruction.collective));
@@ -297,7 +297,8 @@ class SimgridExecutor : public Executor {
 };
 
 program::Timeline SimgridExecutor::run(const program::Job& job) {
-  if (sg4::Engine::is_initialized()) throw std::logic_error("SimGrid can run only once in a process");
+  static bool used = false;
+  if (std::exchange(used, true)) throw std::logic_error("SimGrid can run only once in a process");
   // SimGrid takes its own options from a command line; it must not see ours.
   std::string name = "trainsim";
   std::string quiet = "--log=root.thres:critical";

@@ -31,7 +31,7 @@ void FlowZone::get_local_route(const simgrid::kernel::routing::NetPoint* /*sourc
 
 Platform::Platform(const program::Job& job) : zone_(new FlowZone("cluster")) {
   for (std::size_t i = 0; i < job.links.size(); ++i) {
-    sg4::Link* link = zone_->create_link("link-" + std::to_string(i), {job.links[i].bandwidth});
+    sg4::Link* link = zone_->create_link("link-" + std::to_string(i), {job.links[i].capacity()});
     links_.push_back(link->set_latency(0.0)->seal());
   }
   for (const program::Rank& rank : job.ranks) {

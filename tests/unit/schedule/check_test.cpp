@@ -34,28 +34,28 @@ TEST(Dependencies, FollowTheModelThroughStagesAndChunks) {
   EXPECT_EQ(dependencies(schedule, at(0, "W3.1")), (Needs{at(0, "B3.1")}));
 }
 
-TEST(Check, AcceptsCompleteSchedules) {
+TEST(ScheduleCheck, AcceptsCompleteSchedules) {
   EXPECT_EQ(messages(written(1, 2, {"F0 F1 B0 B1", "F0 B0 F1 B1"})), "");
   EXPECT_EQ(messages(written(1, 2, {"F0 F1 B1 B0", "F0 F1 B1 B0"})), "");
 }
 
-TEST(Check, AcceptsWeightSlotsForEveryBackward) {
+TEST(ScheduleCheck, AcceptsWeightSlotsForEveryBackward) {
   EXPECT_EQ(messages(written(1, 2, {"F0 F1 B0 W0 B1 W1", "F0 B0 F1 B1 W0 W1"})), "");
 }
 
-TEST(Check, NamesMissingSlots) {
+TEST(ScheduleCheck, NamesMissingSlots) {
   EXPECT_EQ(
       messages(written(1, 2, {"F0 F1 B0 B1", "F0 B0 B1"})),
       "F(micro-batch 1, chunk 0) on stage 1 is missing; every micro-batch passes every chunk forward and "
       "backward once\n");
 }
 
-TEST(Check, NamesDoubleSlots) {
+TEST(ScheduleCheck, NamesDoubleSlots) {
   EXPECT_EQ(messages(written(1, 2, {"F0 F1 B0 B1 B0", "F0 B0 F1 B1"})),
             "B(micro-batch 0, chunk 0) on stage 0 runs twice, as slots 2 and 4; remove one\n");
 }
 
-TEST(Check, NamesSlotsOutOfRange) {
+TEST(ScheduleCheck, NamesSlotsOutOfRange) {
   EXPECT_EQ(
       messages(written(1, 2, {"F0 F1 B0 B1 F2", "F0.-1 F0 B0 F1 B1 B1.1"})),
       "F(micro-batch 2, chunk 0) on stage 0 (slot 4) does not exist; micro-batches go from 0 to 1 and chunks "
@@ -67,21 +67,21 @@ TEST(Check, NamesSlotsOutOfRange) {
       "from 0 to 0\n");
 }
 
-TEST(Check, NegativeMicroBatchIsOutOfRange) {
+TEST(ScheduleCheck, NegativeMicroBatchIsOutOfRange) {
   EXPECT_EQ(messages(written(1, 1, {"F-1 F0 B0"})),
             "F(micro-batch -1, chunk 0) on stage 0 (slot 0) does not exist; micro-batches go from 0 to 0 and "
             "chunks "
             "from 0 to 0\n");
 }
 
-TEST(Check, WantsWeightSlotsForAllOrNone) {
+TEST(ScheduleCheck, WantsWeightSlotsForAllOrNone) {
   EXPECT_EQ(
       messages(written(1, 2, {"F0 F1 B0 W0 B1 W1", "F0 B0 F1 B1 W0"})),
       "W(micro-batch 1, chunk 0) on stage 1 is missing; either every backward has a weight slot or none has "
       "one\n");
 }
 
-TEST(Check, ReportsEveryFaultAtOnce) {
+TEST(ScheduleCheck, ReportsEveryFaultAtOnce) {
   EXPECT_EQ(
       messages(written(1, 2, {"F0 F0 B0 B1", "F0 B0 F1 B1"})),
       "F(micro-batch 0, chunk 0) on stage 0 runs twice, as slots 0 and 1; remove one\n"
@@ -89,26 +89,26 @@ TEST(Check, ReportsEveryFaultAtOnce) {
       "backward once\n");
 }
 
-TEST(Check, CountsTheFaultsAfterTheFirstTwenty) {
+TEST(ScheduleCheck, CountsTheFaultsAfterTheFirstTwenty) {
   const Problems problems = check(written(1, 12, {""}));
   ASSERT_EQ(problems.size(), 21U);
   EXPECT_EQ(problems.back().message, "the schedule has 4 more problems of these kinds; cure the first ones");
 }
 
-TEST(Check, WantsSlotsForEveryStage) {
+TEST(ScheduleCheck, WantsSlotsForEveryStage) {
   Schedule schedule = one_f_one_b(4, 4);
   schedule.slots.pop_back();
   EXPECT_EQ(messages(schedule), "the schedule lists slots for 3 stages, but the pipeline has 4\n");
 }
 
-TEST(Check, WantsPositiveCounts) {
+TEST(ScheduleCheck, WantsPositiveCounts) {
   EXPECT_EQ(messages(Schedule{1, 0, 4, {{}}}),
             "a schedule needs at least one stage, chunk and micro-batch, not 1, 0 and 4\n");
 }
 
 // Stage 0 wants micro-batch 0 back before it sends micro-batch 1; stage 1 wants micro-batch 1 before it
 // answers.
-TEST(Check, NamesTheCycleOfADeadlock) {
+TEST(ScheduleCheck, NamesTheCycleOfADeadlock) {
   EXPECT_EQ(
       messages(written(1, 2, {"F0 B0 F1 B1", "F0 F1 B0 B1"})),
       "the schedule deadlocks: stage 0 waits at B(micro-batch 0, chunk 0) for B(micro-batch 0, chunk 0) on "
@@ -116,7 +116,7 @@ TEST(Check, NamesTheCycleOfADeadlock) {
       "the circle, run a slot that is waited for before the slot at which its stage waits\n");
 }
 
-TEST(Check, NamesAStageThatWaitsForItself) {
+TEST(ScheduleCheck, NamesAStageThatWaitsForItself) {
   EXPECT_EQ(
       messages(written(1, 1, {"F0 B0", "B0 F0"})),
       "the schedule deadlocks: stage 1 waits at B(micro-batch 0, chunk 0) for its own F(micro-batch 0, chunk "
@@ -128,7 +128,7 @@ TEST(Check, NamesAStageThatWaitsForItself) {
 }
 
 // Stage 0 only suffers from the circle of stages 1 and 2 and is not part of it.
-TEST(Check, LeavesStagesOutsideTheCycleOut) {
+TEST(ScheduleCheck, LeavesStagesOutsideTheCycleOut) {
   EXPECT_EQ(
       messages(written(1, 2, {"F0 F1 B0 B1", "F0 B0 F1 B1", "F0 F1 B0 B1"})),
       "the schedule deadlocks: stage 1 waits at B(micro-batch 0, chunk 0) for B(micro-batch 0, chunk 0) on "
@@ -137,7 +137,7 @@ TEST(Check, LeavesStagesOutsideTheCycleOut) {
 }
 
 // Chunks tie a pipeline's end to its start: stage 0's second chunk waits for stage 1's first.
-TEST(Check, FindsCyclesThroughChunks) {
+TEST(ScheduleCheck, FindsCyclesThroughChunks) {
   EXPECT_EQ(
       messages(written(2, 1, {"F0.0 F0.1 B0.1 B0.0", "F0.1 F0.0 B0.1 B0.0"})),
       "the schedule deadlocks: stage 0 waits at F(micro-batch 0, chunk 1) for F(micro-batch 0, chunk 0) on "
@@ -147,7 +147,7 @@ TEST(Check, FindsCyclesThroughChunks) {
 
 // 2 * 512 * 3 slots on each of 64 stages. The limit is far above what a linear check takes, and far below
 // what one that looks at all stages after every slot would.
-TEST(Check, IsLinearInSlots) {
+TEST(ScheduleCheck, IsLinearInSlots) {
   const Schedule schedule = interleaved(64, 3, 512);
   const auto start = std::chrono::steady_clock::now();
   EXPECT_TRUE(check(schedule).empty());

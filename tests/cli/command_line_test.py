@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+"""Runs the program as a user would and checks exit codes, streams and messages.
+
+usage: command_line_test.py TRAINSIM
+"""
+import json
+import os
+import pathlib
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+SMALL = str(ROOT / "configs/small-tp2-pp2-dp2.yaml")
+BUBBLE = str(ROOT / "configs/bubble-4x8.yaml")
+PROGRAM = ""
+
+
+def run(*arguments, **options):
+    return subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=120, check=False, **options)
+
+
+class Results(unittest.TestCase):
+    def test_config_alone_means_run(self):
+        plain, named = run(BUBBLE, "-q"), run("run", BUBBLE, "-q")
+        self.assertEqual((plain.returncode, named.returncode), (0, 0))
+        self.assertEqual(plain.stdout.splitlines()[:-1], named.stdout.splitlines()[:-1])
+
+    def test_bubble_of_four_stages_and_eight_micro_batches(self):
+        # (4 - 1) / (8 + 4 - 1) = 3 / 11 = 27.3 %
+        self.assertIn("bubble ratio          27.3 % (closed form 27.3 %)", run(BUBBLE).stdout)
+        result = json.loads(run(BUBBLE, "--format", "json").stdout)
+        self.assertAlmostEqual(result["bubble_ratio"], 3 / 11, delta=1e-9)
+        self.assertAlmostEqual(result["bubble_ratio_theory"], 3 / 11, delta=1e-12)
+
+    def test_json_breakdown_adds_up(self):
+        result = json.loads(run(SMALL, "--format", "json").stdout)
+        total = sum(result["breakdown"].values())
+        self.assertAlmostEqual(total / result["step_time_s"], 1.0, delta=1e-9)
+        self.assertEqual(sum(rank["represents"] for rank in result["ranks"]), 8)
+
+    def test_csv_has_a_header_and_one_row(self):
+        lines = run(SMALL, "--format", "csv").stdout.splitlines()
+        self.assertEqual(len(lines), 2)
+        self.assertEqual(len(lines[0].split(",")), len(lines[1].split(",")))
+
+    def test_presets_are_found_from_anywhere(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertEqual(run("bubble-4x8", cwd=folder).returncode, 0)
+
+    def test_set_changes_the_result(self):
+        before = json.loads(run(SMALL, "--format", "json").stdout)
+        after = json.loads(run(SMALL, "--set", "plan.micro_batch_size=2", "--format", "json").stdout)
+        self.assertEqual(after["plan"]["micro_batches"] * 2, before["plan"]["micro_batches"])
+        self.assertNotEqual(after["step_time_s"], before["step_time_s"])
+
+    def test_fold_off_simulates_every_rank(self):
+        result = json.loads(run(SMALL, "--fold", "off", "--format", "json").stdout)
+        self.assertEqual(len(result["ranks"]), 8)
+        self.assertFalse(result["simulation"]["folded"])
+
+    def test_equal_runs_give_equal_bytes(self):
+        def stable():
+            result = json.loads(run(SMALL, "--format", "json").stdout)
+            del result["simulation"]["wall_s"]
+            return json.dumps(result)
+        self.assertEqual(stable(), stable())
+
+    def test_output_file_is_written_whole(self):
+        with tempfile.TemporaryDirectory() as folder:
+            target = pathlib.Path(folder) / "result.json"
+            done = run(SMALL, "--format", "json", "-o", str(target))
+            self.assertEqual((done.returncode, done.stdout), (0, ""))
+            self.assertIn("step_time_s", json.loads(target.read_text()))
+            self.assertEqual([path.name for path in pathlib.Path(folder).iterdir()], ["result.json"])
+
+    def test_check_names_derived_values_and_defaults(self):
+        text = run("check", SMALL).stdout
+        for expected in ("data_parallel", "micro-batches per step", "padded vocabulary", "taken as"):
+            self.assertIn(expected, text)
+        self.assertTrue(json.loads(run("check", SMALL, "--format", "json").stdout)["valid"])
+
+    def test_lists_presets(self):
+        models = run("list", "models").stdout
+        for name in ("gpt3-175b", "llama2-7b", "llama2-70b", "llama3-8b", "llama3-70b", "llama3-405b", "bloom-176b"):
+            self.assertIn(name, models)
+        clusters = run("list", "clusters").stdout
+        for name in ("dgx-a100-40gb", "dgx-a100-80gb", "dgx-h100", "dgx-h200", "dgx-b200"):
+            self.assertIn(name, clusters)
+        self.assertIn("h100-sxm", run("list", "gpus").stdout)
+        self.assertIn("gpt175b", run("list", "configs").stdout)
+
+    def test_version_and_help(self):
+        self.assertRegex(run("--version").stdout, r"^trainsim \d+\.\d+\.\d+\n$")
+        self.assertIn("check", run("--help").stdout)
+
+
+class ExitCodes(unittest.TestCase):
+    def expect(self, code, *arguments, message=""):
+        done = run(*arguments)
+        self.assertEqual(done.returncode, code, done.stderr)
+        self.assertIn(message, done.stderr)
+        return done
+
+    def test_assertions(self):
+        self.expect(0, BUBBLE, "--assert", "bubble_ratio<=0.28", "--assert", "breakdown.bubble > 0.0")
+        done = self.expect(4, BUBBLE, "--assert", "bubble_ratio<=0.10", message="bubble_ratio is 0.2727")
+        self.assertIn("bubble ratio", done.stdout)
+
+    def test_malformed_assertions_are_bad_input(self):
+        self.expect(2, BUBBLE, "--assert", "bubble_ratio", message="not an assertion")
+        self.expect(2, BUBBLE, "--assert", "bubble_ratio<=ten", message="not an assertion")
+        done = self.expect(2, BUBBLE, "--assert", "buble_ratio<=0.1", message="did you mean 'bubble_ratio'")
+        self.assertEqual(done.stdout, "")
+
+    def test_require_fit(self):
+        too_big = ("--set", "cluster.gpu.memory=1 GiB", "--set", "memory.reserve=1000 MiB")
+        self.expect(0, SMALL, *too_big)
+        self.expect(3, SMALL, *too_big, "--require-fit", message="does not fit")
+        self.assertFalse(json.loads(run(SMALL, *too_big, "--format", "json").stdout)["fits"])
+
+    def test_bad_command_lines(self):
+        self.expect(2, message="no configuration given")
+        self.expect(2, SMALL, "--frobnicate", message="--frobnicate")
+        self.expect(2, SMALL, "--format", "jsn", message="did you mean 'json'")
+        self.expect(2, SMALL, "--fold", "on", message="use auto or off")
+        self.expect(2, "list", "modles", message="did you mean 'models'")
+        self.expect(2, "check", SMALL, "--format", "csv", message="--format csv")
+        self.expect(2, SMALL, "extra", message="extra")
+        self.expect(2, "no-such-file.yaml", message="no-such-file.yaml")
+
+    def test_unwritable_output_fails_before_the_run(self):
+        done = self.expect(2, SMALL, "-o", "/nonexistent/result.json", message="can't write")
+        self.assertEqual(done.stdout, "")
+
+    @unittest.skipUnless(os.path.exists("/dev/full"), "needs /dev/full")
+    def test_full_disk(self):
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            done = subprocess.run([PROGRAM, SMALL], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("can't write the result to standard output", done.stderr)
+
+    def test_errors_go_to_standard_error_only(self):
+        done = self.expect(2, SMALL, "--set", "plan.tensor_parallel=3")
+        self.assertEqual(done.stdout, "")
+        self.assertIn("--set plan.tensor_parallel=3:1:22: error: plan.tensor_parallel: 3 does not divide", done.stderr)
+
+    def test_interrupt_ends_at_once_without_a_trace(self):
+        command = [PROGRAM, str(ROOT / "configs/gpt175b.yaml"), "--fold", "off"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+            time.sleep(1.0)
+            begin = time.monotonic()
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=30)
+        self.assertLess(time.monotonic() - begin, 5)
+        self.assertEqual(process.returncode, -signal.SIGINT)
+        self.assertEqual((out, err), ("", ""))
+
+    def test_scripts_are_executable(self):
+        for script in ("scripts/trainsim", "scripts/test", ".ci/run"):
+            self.assertTrue((ROOT / script).stat().st_mode & stat.S_IXUSR, script)
+
+
+if __name__ == "__main__":
+    PROGRAM = str(pathlib.Path(sys.argv.pop(1)).resolve())
+    unittest.main()

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "sim/hardware/spec.hpp"
+#include "sim/model/model_spec.hpp"
+#include "sim/plan/plan.hpp"
+#include "sim/program/job.hpp"
+
+namespace trainsim::tests {
+
+/// A small GPT: 8 layers, hidden 512, 8 heads, sequence 256, standard attention.
+model::ModelSpec small_gpt();
+/// Nodes of 8 GPUs with round numbers: NVLink 100 GB/s, one NIC of 10 GB/s per GPU, full bisection, 2 nodes a
+/// leaf.
+hardware::ClusterSpec round_cluster();
+/// A plan on `gpus` GPUs with the given sizes; data_parallel follows. Two micro-batches per stage and
+/// replica.
+plan::ParallelPlan small_plan(std::int64_t gpus, std::int64_t tensor, std::int64_t pipeline,
+                              std::int64_t chunks);
+
+/// What becomes of an input on its way to an executor.
+struct JobOptions {
+  bool fold = true;
+  bool free_communication = false;
+};
+/// Schedules, lowers and binds. REQUIRES: a legal plan.
+program::Job make_job(const model::ModelSpec& model, const hardware::ClusterSpec& cluster,
+                      const plan::ParallelPlan& plan, const JobOptions& options = {});
+
+}  // namespace trainsim::tests

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/engine/executor.hpp"
+
+#include <stdexcept>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "sim/engine/flow_time.hpp"
+#include "tests/support/child_process.hpp"
+#include "tests/support/jobs.hpp"
+
+namespace trainsim::engine {
+namespace {
+
+using program::CollectiveOp;
+using program::GroupKind;
+using program::Instruction;
+using program::Opcode;
+using program::PeerKind;
+using program::Stream;
+
+Instruction compute(double seconds) {
+  Instruction instruction;
+  instruction.op = Opcode::kCompute;
+  instruction.amount = seconds;
+  return instruction;
+}
+
+Instruction all_reduce(double bytes) {
+  Instruction instruction;
+  instruction.op = Opcode::kCollective;
+  instruction.group = GroupKind::kData;
+  instruction.cause = program::Cause::kDataCommunication;
+  instruction.amount = bytes;
+  return instruction;
+}
+
+Instruction message(Opcode op, std::uint32_t id, double bytes) {
+  Instruction instruction;
+  instruction.op = op;
+  instruction.peer = PeerKind::kNextStage;
+  instruction.cause = program::Cause::kPipelineCommunication;
+  instruction.id = id;
+  instruction.amount = bytes;
+  return instruction;
+}
+
+/// Two ranks: the first sends twice to the second, on two streams, over one link of 1 GB/s.
+program::Job two_messages() {
+  program::Job job;
+  job.links = {{"wire", 1e9, 1}};
+  job.programs.resize(2);
+  job.programs[0].stream(Stream::kCompute) = {message(Opcode::kSend, 0, 1e9)};
+  job.programs[0].stream(Stream::kSend) = {message(Opcode::kSend, 1, 2e9)};
+  job.programs[1].messages = 2;
+  job.programs[1].stream(Stream::kCompute) = {message(Opcode::kReceive, 0, 0),
+                                              message(Opcode::kReceive, 1, 0)};
+  job.ranks.resize(2);
+  job.ranks[1].id = 1;
+  job.ranks[1].program = 1;
+  job.ranks[0].peers[0].rank = 1;
+  job.ranks[0].peers[0].flow.route = {{0, 1, 1.0}};
+  return job;
+}
+
+TEST(Executor, SimgridSharesALinkFairly) {
+  // Both flows run at 0.5 GB/s until the first has moved 1 GB at 2 s; the second then has 1 GB left at 1
+  // GB/s: 3 s.
+  const program::Timeline timeline = make_simgrid_executor()->run(two_messages());
+  EXPECT_NEAR(timeline.step_time, 3.0, 1e-9);
+  EXPECT_NEAR(timeline.ranks[0].by_cause[static_cast<std::size_t>(program::Cause::kPipelineCommunication)],
+              2.0, 1e-9);
+}
+
+TEST(Executor, IdealGivesEveryFlowTheWholeLink) {
+  EXPECT_NEAR(make_ideal_executor()->run(two_messages()).step_time, 2.0, 1e-12);
+}
+
+/// A ring of `size` over private links of 1 GB/s with 10 us base and 1 us per step, folded to one rank.
+program::Job ring(std::int64_t size, double bytes, CollectiveOp op) {
+  program::Job job;
+  job.links = {{"port", 1e9, 1}};
+  job.programs.resize(1);
+  job.programs[0].stream(Stream::kCompute) = {all_reduce(bytes)};
+  job.programs[0].stream(Stream::kCompute)[0].collective = op;
+  job.ranks.resize(1);
+  job.ranks[0].represents = size;
+  job.ranks[0].groups[static_cast<std::size_t>(GroupKind::kData)] = 0;
+  program::Group group;
+  group.kind = GroupKind::kData;
+  group.members = {0};
+  group.size = size;
+  group.base_latency = 10e-6;
+  group.step_latency = 1e-6;
+  group.flows = {{{{{0, 1, 1.0}}, 1e-6}, 1.0}};
+  job.groups = {group};
+  return job;
+}
+
+/// 2 (P-1)/P N/B + base + 2 (P-1) steps for all-reduce, half the bytes and steps for the others.
+TEST(Executor, RingCollectivesMeetTheirClosedForm) {
+  for (const std::int64_t size : {2, 3, 8, 64}) {
+    const auto p = static_cast<double>(size);
+    const double bytes = 640e6;
+    const double reduce = 2 * (p - 1) / p * bytes / 1e9 + 10e-6 + 2 * (p - 1) * 1e-6;
+    const double gather = (p - 1) / p * bytes / 1e9 + 10e-6 + (p - 1) * 1e-6;
+    const auto simulated = [&](CollectiveOp op, bool closed_form) {
+      return tests::in_child([&] {
+               ExecutorOptions options;
+               options.closed_form_collectives = closed_form;
+               return std::vector<double>{
+                   make_simgrid_executor(options)->run(ring(size, bytes, op)).step_time};
+             })
+          .at(0);
+    };
+    EXPECT_NEAR(simulated(CollectiveOp::kAllReduce, true), reduce, 1e-8);
+    EXPECT_NEAR(simulated(CollectiveOp::kAllReduce, false), reduce, 1e-8);
+    EXPECT_NEAR(simulated(CollectiveOp::kAllGather, false), gather, 1e-8);
+    EXPECT_NEAR(simulated(CollectiveOp::kReduceScatter, true), gather, 1e-8);
+    EXPECT_NEAR(make_ideal_executor()->run(ring(size, bytes, CollectiveOp::kAllReduce)).step_time, reduce,
+                1e-8);
+  }
+}
+
+TEST(Executor, MembersLeaveACollectiveTogether) {
+  program::Job job = ring(2, 1e9, CollectiveOp::kAllReduce);
+  job.programs.push_back(job.programs[0]);
+  auto& late = job.programs[1].stream(Stream::kCompute);
+  late.insert(late.begin(), compute(0.5));
+  job.ranks.push_back(job.ranks[0]);
+  job.ranks[0].represents = job.ranks[1].represents = 1;
+  job.ranks[1].id = 1;
+  job.ranks[1].program = 1;
+  job.groups[0].members = {0, 1};
+  // 0.5 s late, 10 us + 2 steps, 1 GB at 1 GB/s.
+  const double end = 0.5 + 12e-6 + 1.0;
+  for (const program::Timeline& timeline :
+       {make_ideal_executor()->run(job), make_simgrid_executor()->run(job)}) {
+    EXPECT_NEAR(timeline.ranks[0].end, end, 1e-8);
+    EXPECT_NEAR(timeline.ranks[1].end, end, 1e-8);
+    EXPECT_NEAR(timeline.ranks[0].by_cause[static_cast<std::size_t>(program::Cause::kImbalance)], 0.5, 1e-8);
+  }
+}
+
+TEST(Executor, EventsOrderStreams) {
+  program::Job job;
+  job.programs.resize(1);
+  job.programs[0].events = 1;
+  Instruction record;
+  record.op = Opcode::kRecord;
+  Instruction wait;
+  wait.op = Opcode::kWait;
+  job.programs[0].stream(Stream::kCompute) = {compute(2.0), record, compute(1.0)};
+  job.programs[0].stream(Stream::kData) = {compute(0.5), wait, compute(4.0)};
+  job.ranks.resize(1);
+  // The data stream waits until 2 s and then works 4 s.
+  EXPECT_NEAR(make_ideal_executor()->run(job).step_time, 6.0, 1e-12);
+  EXPECT_NEAR(make_simgrid_executor()->run(job).step_time, 6.0, 1e-12);
+}
+
+TEST(Executor, AFreedTensorDoesNotCountTowardsThePeak) {
+  Instruction grow;
+  grow.op = Opcode::kAllocate;
+  grow.memory = program::MemoryCategory::kActivations;
+  grow.amount = 100;
+  Instruction shrink = grow;
+  shrink.op = Opcode::kFree;
+  program::Job job;
+  job.programs.resize(1);
+  job.programs[0].stream(Stream::kCompute) = {grow, compute(1), shrink, grow,
+                                              grow, compute(1), shrink, shrink};
+  job.ranks.resize(1);
+  const program::RankTimeline rank = make_simgrid_executor()->run(job).ranks[0];
+  EXPECT_EQ(rank.peak_memory, 200);
+  EXPECT_NEAR(rank.peak_time, 1.0, 1e-12);
+  EXPECT_EQ(rank.memory_at_end[static_cast<std::size_t>(program::MemoryCategory::kActivations)], 0);
+}
+
+/// Both executors name who waits for what when programs can't end; neither hangs.
+TEST(Executor, DeadlocksAreNamed) {
+  program::Job job;
+  job.programs.resize(1);
+  job.programs[0].messages = 1;
+  job.programs[0].stream(Stream::kCompute) = {message(Opcode::kReceive, 0, 0)};
+  job.ranks.resize(1);
+  job.ranks[0].id = 7;
+  const std::string expected =
+      "the programs wait for each other for ever:\n  rank 7 (stage 0), compute stream: waits for message 0";
+  try {
+    make_ideal_executor()->run(job);
+    FAIL() << "no deadlock found";
+  } catch (const std::logic_error& error) {
+    EXPECT_EQ(error.what(), expected);
+  }
+  EXPECT_THROW(make_simgrid_executor()->run(job), std::logic_error);
+}
+
+TEST(Executor, SimgridRefusesASecondRun) {
+  program::Job job;
+  job.programs.resize(1);
+  job.programs[0].stream(Stream::kCompute) = {compute(1)};
+  job.ranks.resize(1);
+  EXPECT_NEAR(make_simgrid_executor()->run(job).step_time, 1.0, 1e-12);
+  EXPECT_THROW(make_simgrid_executor()->run(job), std::logic_error);
+}
+
+}  // namespace
+}  // namespace trainsim::engine

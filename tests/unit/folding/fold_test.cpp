@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/folding/fold.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include <gtest/gtest.h>
+
+#include "sim/engine/executor.hpp"
+#include "sim/folding/partition.hpp"
+#include "tests/support/child_process.hpp"
+#include "tests/support/jobs.hpp"
+
+namespace trainsim::folding {
+namespace {
+
+using program::GroupKind;
+
+TEST(Folding, SymmetricPlansKeepOneRankPerStage) {
+  const program::Job job =
+      tests::make_job(tests::small_gpt(), tests::round_cluster(), tests::small_plan(32, 4, 2, 1));
+  ASSERT_EQ(job.ranks.size(), 2U);
+  EXPECT_TRUE(job.folded);
+  for (const program::Rank& rank : job.ranks) EXPECT_EQ(rank.represents, 16);
+  EXPECT_EQ(job.ranks[1].id, 16);  // tensor 0, data 0 of the second stage
+}
+
+TEST(Folding, OffKeepsEveryRank) {
+  const program::Job job = tests::make_job(tests::small_gpt(), tests::round_cluster(),
+                                           tests::small_plan(32, 4, 2, 1), {false, false});
+  EXPECT_EQ(job.ranks.size(), 32U);
+  EXPECT_FALSE(job.folded);
+  for (const program::Rank& rank : job.ranks) EXPECT_EQ(rank.represents, 1);
+}
+
+TEST(Folding, ASlowGpuIsSimulatedApart) {
+  hardware::ClusterSpec cluster = tests::round_cluster();
+  cluster.slow_gpus = {{5, 1.5}};
+  const program::Job job = tests::make_job(tests::small_gpt(), cluster, tests::small_plan(32, 1, 1, 1));
+  const auto slow = std::count_if(job.ranks.begin(), job.ranks.end(),
+                                  [](const program::Rank& rank) { return rank.slowdown > 1.0; });
+  EXPECT_EQ(slow, 1);
+  for (const program::Rank& rank : job.ranks) {
+    if (rank.slowdown > 1.0) {
+      EXPECT_EQ(rank.represents, 1);
+      EXPECT_EQ(rank.id, 5);
+    }
+  }
+}
+
+/// Two data-parallel groups of a tensor-parallel pair share each NIC when there are two per node of eight
+/// GPUs, so that the one flow kept must weigh as many as really cross it.
+TEST(Folding, WeightsCountTheFlowsThatShareALink) {
+  hardware::ClusterSpec cluster = tests::round_cluster();
+  cluster.nics_per_node = 1;
+  // TP8: eight data-parallel rings, one per tensor rank, all through the single NIC of each of the two nodes.
+  const program::Job job = tests::make_job(tests::small_gpt(), cluster, tests::small_plan(16, 8, 1, 1));
+  ASSERT_EQ(job.ranks.size(), 1U);
+  const auto group =
+      static_cast<std::size_t>(job.ranks[0].groups[static_cast<std::size_t>(GroupKind::kData)]);
+  const program::Flow& flow = job.groups[group].flows.front().flow;
+  BytesPerSecond slowest = 1e18;
+  for (const program::Hop& hop : flow.route) {
+    slowest = std::min(slowest, job.links[hop.link].capacity() / static_cast<double>(hop.weight));
+  }
+  EXPECT_DOUBLE_EQ(slowest, 10e9 / 8);
+}
+
+/// Bytes are conserved: every rank of a ring sends 2(P-1)/P N, whatever the number of rings.
+TEST(Folding, RingsCarryTheWholeMessageOnce) {
+  for (const std::int64_t tensor : {1, 2, 4, 8}) {
+    const plan::ParallelPlan plan = tests::small_plan(32, tensor, 1, 1);
+    const hardware::Topology topology(tests::round_cluster(), plan.gpus);
+    const World world = build_world(plan, tests::round_cluster(), topology, false);
+    std::vector<double> sent(static_cast<std::size_t>(plan.gpus), 0.0);
+    std::vector<double> received(static_cast<std::size_t>(plan.gpus), 0.0);
+    for (const WorldFlow& flow : world.flows) {
+      if (world.groups[flow.group].kind != GroupKind::kData) continue;
+      sent[flow.source] += flow.share;
+      received[flow.target] += flow.share;
+    }
+    for (std::size_t rank = 0; rank < sent.size(); ++rank) {
+      EXPECT_NEAR(sent[rank], 1.0, 1e-12) << "TP" << tensor << " rank " << rank;
+      EXPECT_NEAR(received[rank], 1.0, 1e-12);
+    }
+  }
+}
+
+/// Every link of a class is crossed by equally many flows of each class: what makes the quotient exact.
+TEST(Folding, PartitionIsEquitable) {
+  hardware::ClusterSpec cluster = tests::round_cluster();
+  cluster.oversubscription = 4.0;
+  cluster.slow_gpus = {{3, 2.0}};
+  const plan::ParallelPlan plan = tests::small_plan(64, 2, 2, 1);
+  const hardware::Topology topology(cluster, plan.gpus);
+  const World world = build_world(plan, cluster, topology, true);
+  const Partition classes = partition(world, plan, topology, true);
+  std::vector<std::vector<std::uint32_t>> crossing(topology.link_count(),
+                                                   std::vector<std::uint32_t>(classes.flows.count(), 0));
+  for (std::size_t i = 0; i < world.flows.size(); ++i) {
+    for (const std::uint32_t link : world.path(world.flows[i])) ++crossing[link][classes.flows.of[i]];
+  }
+  for (std::size_t link = 0; link < crossing.size(); ++link) {
+    EXPECT_EQ(crossing[link], crossing[classes.links.representative[classes.links.of[link]]]) << link;
+  }
+}
+
+double step_time(const hardware::ClusterSpec& cluster, const plan::ParallelPlan& plan, bool fold,
+                 bool closed_form) {
+  return tests::in_child([&] {
+           engine::ExecutorOptions options;
+           options.closed_form_collectives = closed_form;
+           const program::Job job = tests::make_job(tests::small_gpt(), cluster, plan, {fold, false});
+           return std::vector<double>{engine::make_simgrid_executor(options)->run(job).step_time};
+         })
+      .at(0);
+}
+
+/// With contention on every level: shared NICs, oversubscribed uplinks, several ring members per node.
+TEST(Folding, FoldedEqualsUnfoldedUnderContention) {
+  for (const std::int64_t tensor : {1, 2, 4}) {
+    for (const std::int64_t pipeline : {1, 2}) {
+      hardware::ClusterSpec cluster = tests::round_cluster();
+      cluster.nics_per_node = 4;
+      cluster.oversubscription = 3.0;
+      const plan::ParallelPlan plan = tests::small_plan(32, tensor, pipeline, 1);
+      const double unfolded = step_time(cluster, plan, false, true);
+      EXPECT_NEAR(step_time(cluster, plan, true, true) / unfolded, 1.0, 1e-9) << tensor << " " << pipeline;
+    }
+  }
+}
+
+TEST(Folding, ClosedFormCollectivesEqualFlows) {
+  for (const bool fold : {true, false}) {
+    const plan::ParallelPlan plan = tests::small_plan(16, 4, 2, 2);
+    const double flows = step_time(tests::round_cluster(), plan, fold, false);
+    EXPECT_NEAR(step_time(tests::round_cluster(), plan, fold, true) / flows, 1.0, 1e-9);
+  }
+}
+
+}  // namespace
+}  // namespace trainsim::folding
