@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "sim/folding/partition.hpp"
+#include "sim/folding/sample.hpp"
 
 namespace trainsim::folding {
 
@@ -154,21 +155,35 @@ void Quotient::add_links(program::Job& job) const {
   });
 }
 
+/// Makes a sample's job stand for the whole plan.
+void scale(const plan::ParallelPlan& plan, std::int64_t copies, program::Job& job) {
+  for (program::Rank& rank : job.ranks) {
+    rank.represents *= copies;
+    rank.id = plan::rank_of(plan, {rank.tensor_rank, rank.data_rank, rank.stage});
+  }
+  for (program::Group& group : job.groups) {
+    if (group.kind == program::GroupKind::kData) group.size *= copies;
+  }
+}
+
 }  // namespace
 
 program::Job build_job(const plan::ParallelPlan& plan, const hardware::ClusterSpec& cluster, bool tied,
                        std::vector<program::Program> programs, const FoldOptions& options) {
-  const hardware::Topology topology(cluster, plan.gpus);
-  const World world = build_world(plan, cluster, topology, tied);
-  const Partition classes = partition(world, plan, topology, options.fold);
+  const Sample sample =
+      options.fold && options.sample ? sample_replicas(cluster, plan) : Sample{cluster, plan, 1};
+  const hardware::Topology topology(sample.cluster, sample.plan.gpus);
+  const World world = build_world(sample.plan, sample.cluster, topology, tied);
+  const Partition classes = partition(world, sample.plan, topology, options.fold);
   program::Job job;
   job.programs = std::move(programs);
   job.world_size = plan.gpus;
-  const Quotient quotient(world, classes, cluster, topology, options);
-  quotient.add_ranks(plan, job);
+  const Quotient quotient(world, classes, sample.cluster, topology, options);
+  quotient.add_ranks(sample.plan, job);
   quotient.add_groups(job);
   quotient.add_peers(job);
   quotient.add_links(job);
+  scale(plan, sample.copies, job);
   job.folded = static_cast<std::int64_t>(job.ranks.size()) < plan.gpus;
   return job;
 }

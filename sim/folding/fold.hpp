@@ -13,6 +13,8 @@ struct FoldOptions {
   bool fold = true;
   /// Leave out all communication times: collectives and messages still synchronise, but take no time.
   bool free_communication = false;
+  /// Build the world from a sample of the replicas where that is exact; false builds all of it, for checking.
+  bool sample = true;
 };
 
 /// Binds programs (one per stage) to the ranks of a plan on a cluster, folded along the symmetries that

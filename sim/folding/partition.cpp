@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/folding/partition.hpp"
 
-#include <algorithm>
 #include <bit>
 #include <unordered_map>
+#include <unordered_set>
 
 namespace trainsim::folding {
 
@@ -121,9 +121,8 @@ void Refinement::refine_ranks() {
   for (std::size_t r = 0; r < ranks_.size(); ++r) ranks_[r] = chain(ranks_[r], around[r]);
 }
 
-std::size_t count_distinct(std::vector<Colour> colours) {
-  std::sort(colours.begin(), colours.end());
-  return static_cast<std::size_t>(std::unique(colours.begin(), colours.end()) - colours.begin());
+std::size_t count_distinct(const std::vector<Colour>& colours) {
+  return std::unordered_set<Colour>(colours.begin(), colours.end()).size();
 }
 
 std::size_t Refinement::refine() {

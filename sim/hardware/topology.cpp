@@ -26,6 +26,7 @@ Topology::Topology(const ClusterSpec& spec, std::int64_t gpus) : spec_(spec) {
     add_node(node, std::min(spec.gpus_per_node, gpus - node * spec.gpus_per_node));
   }
   if (nodes > 1) add_fabric(nodes);
+  up_.resize(boost::num_vertices(graph_));
 }
 
 Topology::VertexId Topology::add_vertex(VertexKind kind, std::int64_t index) {
@@ -34,7 +35,8 @@ Topology::VertexId Topology::add_vertex(VertexKind kind, std::int64_t index) {
 
 void Topology::connect(VertexId lower, VertexId upper, BytesPerSecond bandwidth, Seconds latency) {
   const auto up = static_cast<std::uint32_t>(bandwidth_.size());
-  boost::add_edge(lower, upper, Edge{bandwidth, latency, up, up + 1}, graph_);
+  if (up_.size() <= lower) up_.resize(lower + 1);
+  up_[lower].push_back(boost::add_edge(lower, upper, Edge{bandwidth, latency, up, up + 1}, graph_).first);
   boost::add_edge(upper, lower, Edge{bandwidth, 0.0, up + 1, up}, graph_);
   bandwidth_.insert(bandwidth_.end(), 2, bandwidth);
   ends_.emplace_back(lower, upper);
@@ -89,14 +91,11 @@ std::vector<Topology::Climb> Topology::climbs(std::int64_t gpu) const {
   std::vector<Climb> found = {{gpus_[static_cast<std::size_t>(gpu)], {}}};
   for (std::size_t next = 0; next < found.size(); ++next) {
     const Climb at = found[next];
-    const auto [begin, end] = boost::out_edges(at.vertex, graph_);
-    for (auto edge = begin; edge != end; ++edge) {
-      // Up edges carry even numbers.
-      if (graph_[*edge].link % 2 != 0) continue;
-      const Vertex& above = graph_[boost::target(*edge, graph_)];
+    for (const Graph::edge_descriptor& edge : up_[at.vertex]) {
+      const Vertex& above = graph_[boost::target(edge, graph_)];
       if (above.kind == VertexKind::kNic && above.index != nic_of(gpu)) continue;
-      Climb higher{boost::target(*edge, graph_), at.edges};
-      higher.edges.push_back(*edge);
+      Climb higher{boost::target(edge, graph_), at.edges};
+      higher.edges.push_back(edge);
       found.push_back(std::move(higher));
     }
   }

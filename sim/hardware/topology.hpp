@@ -86,6 +86,8 @@ class Topology {
 
   ClusterSpec spec_;
   Graph graph_;
+  /// Edges that lead up from each vertex.
+  std::vector<std::vector<Graph::edge_descriptor>> up_;
   std::vector<VertexId> gpus_;
   std::vector<VertexId> nics_;
   std::vector<BytesPerSecond> bandwidth_;

@@ -8,6 +8,9 @@
 
 #include "sim/engine/executor.hpp"
 #include "sim/folding/partition.hpp"
+#include "sim/folding/sample.hpp"
+#include "sim/lowering/lower.hpp"
+#include "sim/schedule/schedule.hpp"
 #include "tests/support/child_process.hpp"
 #include "tests/support/jobs.hpp"
 
@@ -102,6 +105,32 @@ TEST(Folding, PartitionIsEquitable) {
   }
   for (std::size_t link = 0; link < crossing.size(); ++link) {
     EXPECT_EQ(crossing[link], crossing[classes.links.representative[classes.links.of[link]]]) << link;
+  }
+}
+
+/// A job from two nodes' worth of replicas is the job of all of them.
+TEST(Folding, ASampleOfReplicasShowsAllThereIs) {
+  for (const std::int64_t tensor : {1, 2, 8}) {
+    const plan::ParallelPlan plan = tests::small_plan(128, tensor, 2, 1);
+    const auto programs = [&] {
+      return lowering::lower(tests::small_gpt(), plan, tests::round_cluster().gpu, schedule::build(plan));
+    };
+    const program::Job whole =
+        build_job(plan, tests::round_cluster(), true, programs(), {true, false, false});
+    const program::Job sampled =
+        build_job(plan, tests::round_cluster(), true, programs(), {true, false, true});
+    ASSERT_LT(sample_replicas(tests::round_cluster(), plan).plan.gpus, plan.gpus);
+    ASSERT_EQ(whole.ranks.size(), sampled.ranks.size());
+    for (std::size_t i = 0; i < whole.ranks.size(); ++i) {
+      EXPECT_EQ(whole.ranks[i].id, sampled.ranks[i].id);
+      EXPECT_EQ(whole.ranks[i].represents, sampled.ranks[i].represents);
+    }
+    const auto time = [](const program::Job& job) {
+      return tests::in_child(
+                 [&] { return std::vector<double>{engine::make_simgrid_executor()->run(job).step_time}; })
+          .at(0);
+    };
+    EXPECT_NEAR(time(whole) / time(sampled), 1.0, 1e-9);
   }
 }
 

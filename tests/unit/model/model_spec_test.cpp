@@ -158,8 +158,8 @@ TEST(ModelParameters, OfLlama2WithOneKeyValueHeadPerHeadByHand) {
   EXPECT_EQ(total_parameters(model), 6'738'415'616);
 }
 
-/// BLOOM's model card prints 176,247,271,424. Layer 12 h^2 + 13 h = 2,466,250,752 + 186,368 with h = 14,336; 70
-/// of them 172,650,598,400; words 250,880 * 14,336 = 3,596,615,680; norms after embedding and layers 4 h.
+/// BLOOM's model card prints 176,247,271,424. Layer 12 h^2 + 13 h = 2,466,250,752 + 186,368 with h = 14,336;
+/// 70 of them 172,650,598,400; words 250,880 * 14,336 = 3,596,615,680; norms after embedding and layers 4 h.
 TEST(ModelParameters, OfBloomAreTheModelCardsToTheLastDigit) {
   EXPECT_EQ(total_parameters(config::load_model("bloom-176b")), 176'247'271'424);
 }
@@ -185,9 +185,10 @@ TEST(ModelFlops, DoNotDependOnHowAttentionIsComputed) {
   EXPECT_EQ(model_flops(model, 6), 2 * standard);
 }
 
-/// Per token and layer: 2 * 218,103,808 for the matrices (without norms), 4 s q = 4 * 8192 * 4096 = 134,217,728
-/// for full attention: 570,425,344; 32 of them 18,253,611,008; head 2 * 4096 * 128,256 = 1,050,673,152; times
-/// three for forward and backward: 57,912,852,480. NVIDIA's tables count 57.9 GFLOP per token too.
+/// Per token and layer: 2 * 218,103,808 for the matrices (without norms), 4 s q = 4 * 8192 * 4096 =
+/// 134,217,728 for full attention: 570,425,344; 32 of them 18,253,611,008; head 2 * 4096 * 128,256 =
+/// 1,050,673,152; times three for forward and backward: 57,912,852,480. NVIDIA's tables count 57.9 GFLOP per
+/// token too.
 TEST(ModelFlops, OfLlama3PerTokenByHand) {
   const ModelSpec model = config::load_model("llama3-8b");
   EXPECT_DOUBLE_EQ(model_flops(model, 1) / 8192, 57'912'852'480.0);

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/cost/kernel_model.hpp"
+
+#include <array>
+#include <cmath>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "sim/config/experiment.hpp"
+
+namespace trainsim::cost {
+namespace {
+
+using program::Kernel;
+using program::KernelKind;
+using program::Segment;
+
+constexpr FlopsPerSecond kPeak = 1000.0 * 536'870'912;  // 1000 * 2^29
+constexpr Seconds kMillisecond = 1e-3;
+
+/// Four multiprocessors that together reach half of the peak, 2^28 * 1000, so each 2^26 * 1000. A tile of
+/// 128 x 256 with k = 896 takes as long as one with k = 896 + 128 = 1024 and no prologue, which is
+/// 2 * 128 * 256 * 1024 = 2^26 operations: 1 ms. Memory is too fast to matter, launches cost nothing.
+hardware::GpuSpec toy_gpu() {
+  hardware::GpuSpec gpu;
+  gpu.name = "toy";
+  gpu.memory_bandwidth = 1e15;
+  gpu.memory_efficiency = 0.5;
+  gpu.random_efficiency = 0.25;
+  gpu.matmul_efficiency = 0.5;
+  gpu.matmul_half_k = 128;
+  gpu.tile_m = 128;
+  gpu.tile_n = 256;
+  gpu.multiprocessors = 4;
+  gpu.communication_multiprocessors = 1;
+  gpu.attention_efficiency_forward = 0.5;
+  gpu.attention_efficiency_backward = 0.25;
+  return gpu;
+}
+
+/// The toy with memory that moves 1 GB/s of its 2 GB/s, and 0.5 GB/s with random numbers.
+hardware::GpuSpec slow_memory_gpu() {
+  hardware::GpuSpec gpu = toy_gpu();
+  gpu.memory_bandwidth = 2e9;
+  return gpu;
+}
+
+KernelModel model_of(const hardware::GpuSpec& gpu, std::int64_t element_bytes = 2,
+                     Seconds launch_interval = 0) {
+  return {gpu, kPeak, element_bytes, launch_interval};
+}
+
+Seconds matmul_seconds(const MatmulShape& shape, const MatmulOutput& output = {}) {
+  return model_of(toy_gpu()).matmul("multiply", shape, output).seconds;
+}
+
+/// Smaller tiles run at part of the full tile's rate: 128 x 128 at 0.95, 64 x 128 at 0.60.
+constexpr Seconds kHalfTile = 0.5 / 0.95 * kMillisecond;
+constexpr Seconds kQuarterTile = 0.25 / 0.60 * kMillisecond;
+constexpr double kTight = 1e-12;
+
+TEST(Matmul, TakesTheTimeOfOneTileForAFullWave) {
+  // 256 x 512 are 2 x 2 tiles, one on each multiprocessor.
+  const Kernel kernel = model_of(toy_gpu()).matmul("multiply", {1, 256, 512, 896});
+  EXPECT_NEAR(kernel.seconds, kMillisecond, kTight);
+  EXPECT_EQ(kernel.flops, 2.0 * 256 * 512 * 896);
+  EXPECT_EQ(kernel.bytes, 2.0 * (256 * 896 + 896 * 512 + 256 * 512));
+  EXPECT_EQ(kernel.kind, KernelKind::kMatmul);
+  EXPECT_EQ(kernel.launches, 1);
+}
+
+TEST(Matmul, TakesThatTimeAlsoWhenTheWaveIsNotFull) {
+  // A single element wastes a whole tile of the smallest kind.
+  EXPECT_NEAR(matmul_seconds({1, 1, 1, 896}), kQuarterTile, kTight);
+  EXPECT_NEAR(matmul_seconds({1, 64, 128, 896}), kQuarterTile, kTight);
+}
+
+TEST(Matmul, TakesTwiceAsLongWithOneTileMoreThanMultiprocessors) {
+  // 64 x 128 is the smallest tile, so that no other choice helps: four products fill the GPU, five need two
+  // waves, and so do eight.
+  EXPECT_NEAR(matmul_seconds({4, 64, 128, 896}), kQuarterTile, kTight);
+  EXPECT_NEAR(matmul_seconds({5, 64, 128, 896}), 2 * kQuarterTile, kTight);
+  EXPECT_NEAR(matmul_seconds({8, 64, 128, 896}), 2 * kQuarterTile, kTight);
+  EXPECT_NEAR(matmul_seconds({9, 64, 128, 896}), 3 * kQuarterTile, kTight);
+}
+
+TEST(Matmul, TakesSmallerTilesWhenTheyWasteLess) {
+  // 640 x 256: five full tiles, two waves, 2 ms; ten of 128 x 128, three waves, 3 * 0.5 / 0.95 = 1.579 ms;
+  // twenty of 64 x 128, five waves, 5 * 0.25 / 0.6 = 2.083 ms.
+  EXPECT_NEAR(matmul_seconds({1, 640, 256, 896}), 3 * kHalfTile, kTight);
+}
+
+TEST(Matmul, MayTurnItsTiles) {
+  // Four products of 256 x 128 fill four full tiles that lie the other way round.
+  EXPECT_NEAR(matmul_seconds({4, 128, 256, 896}), kMillisecond, kTight);
+  EXPECT_NEAR(matmul_seconds({4, 256, 128, 896}), kMillisecond, kTight);
+}
+
+TEST(Matmul, LosesHalfOfItsRateAtTheHalfK) {
+  // k = 128: 1 ms * (128 + 128) / 1024 = 0.25 ms, although 128 / 1024 of the work would be 0.125 ms.
+  EXPECT_NEAR(matmul_seconds({1, 256, 512, 128}), 0.25 * kMillisecond, kTight);
+}
+
+TEST(Matmul, IsNeverFasterThanItsMemoryTraffic) {
+  // One row: (1000 + 1000 * 1000 + 1000) elements of 2 bytes at 1 GB/s, 2.004 ms. Tiles: 1000 / 128 = 8 of
+  // 64 x 128, two waves, 0.833 ms * 1128 / 1024 = 0.918 ms.
+  const KernelModel model = model_of(slow_memory_gpu());
+  const Kernel kernel = model.matmul("multiply", {1, 1, 1000, 1000});
+  EXPECT_EQ(kernel.bytes, 2'004'000);
+  EXPECT_NEAR(kernel.seconds, 2.004 * kMillisecond, kTight);
+}
+
+TEST(Matmul, CountsAnFp32OutputThatIsReadAndWritten) {
+  // 128 x 128 with k = 1: inputs 256 elements of 2 bytes, output 16,384 elements read and written with 4.
+  const KernelModel model = model_of(slow_memory_gpu());
+  const Kernel kernel = model.matmul("gradient", {1, 128, 128, 1}, {4, true});
+  EXPECT_EQ(kernel.bytes, 512 + 16'384 * 8);
+  EXPECT_EQ(model.matmul("product", {1, 128, 128, 1}, {4, false}).bytes, 512 + 16'384 * 4);
+  EXPECT_EQ(model_of(slow_memory_gpu(), 4).matmul("fp32", {1, 128, 128, 1}, {4, false}).bytes,
+            1024 + 16'384 * 4);
+}
+
+TEST(Matmul, TakesFivePercentLongerWhenItAccumulates) {
+  EXPECT_NEAR(matmul_seconds({1, 256, 512, 896}, {4, true}), 1.05 * kMillisecond, kTight);
+  EXPECT_NEAR(matmul_seconds({1, 256, 512, 896}, {4, false}), kMillisecond, kTight);
+}
+
+TEST(Matmul, PaysTheKernelOverheadOnce) {
+  hardware::GpuSpec gpu = toy_gpu();
+  gpu.kernel_overhead = 3e-6;
+  EXPECT_NEAR(model_of(gpu).matmul("multiply", {1, 256, 512, 896}).seconds, kMillisecond + 3e-6, kTight);
+}
+
+/// Time of a shape that differs from a common one in one dimension: 0 batch, 1 m, 2 n, 3 k.
+Seconds seconds_along(const KernelModel& model, int dimension, std::int64_t size) {
+  std::array<std::int64_t, 4> sizes = {3, 384, 640, 768};
+  sizes[static_cast<std::size_t>(dimension)] = size;
+  return model.matmul("multiply", {sizes[0], sizes[1], sizes[2], sizes[3]}).seconds;
+}
+
+TEST(Matmul, NeverGetsFasterWithMoreWork) {
+  const hardware::GpuSpec a100 = config::load_cluster("dgx-a100-80gb").gpu;
+  for (const hardware::GpuSpec& gpu : {toy_gpu(), slow_memory_gpu(), a100}) {
+    const KernelModel model = model_of(gpu);
+    for (int dimension = 0; dimension < 4; ++dimension) {
+      Seconds before = 0;
+      for (std::int64_t size = 1; size <= 2048; size += 7) {
+        const Seconds now = seconds_along(model, dimension, size);
+        ASSERT_GE(now, before) << gpu.name << ", dimension " << dimension << ", size " << size;
+        before = now;
+      }
+      EXPECT_GT(before, seconds_along(model, dimension, 1)) << gpu.name << ", dimension " << dimension;
+    }
+  }
+}
+
+TEST(Attention, CountsBothMultipliesInFullAndRunsTheCausalHalf) {
+  // b = 2, s = 1024, 4 heads of 64: width 256. Two multiplies of 2 b s^2 * 256 = 2^30 operations: 2^31.
+  // Half of them at half of the peak: 2^30 / (2^28 * 1000) = 4 ms.
+  const Kernel kernel = model_of(toy_gpu()).attention_forward("attention", {2, 1024, 4, 4, 64});
+  EXPECT_EQ(kernel.flops, 2'147'483'648.0);
+  EXPECT_NEAR(kernel.seconds, 4 * kMillisecond, kTight);
+  EXPECT_EQ(kernel.kind, KernelKind::kAttention);
+}
+
+TEST(Attention, CountsTwiceAsManyBackward) {
+  // 2^32 operations, half of them at a quarter of the peak: 2^31 / (2^27 * 1000) = 16 ms.
+  const Kernel kernel = model_of(toy_gpu()).attention_backward("attention", {2, 1024, 4, 4, 64});
+  EXPECT_EQ(kernel.flops, 4'294'967'296.0);
+  EXPECT_NEAR(kernel.seconds, 16 * kMillisecond, kTight);
+}
+
+TEST(Attention, MovesFewerBytesWithFewerKeyValueHeads) {
+  // Queries and output of 2048 x 256, keys and values of 2048 x 128, 2 bytes each: 3,145,728 bytes. Backward
+  // also moves the gradients: twice that.
+  const KernelModel model = model_of(slow_memory_gpu());
+  const AttentionShape grouped = {2, 1024, 4, 2, 64};
+  EXPECT_EQ(model.attention_forward("attention", grouped).bytes, 3'145'728);
+  EXPECT_EQ(model.attention_backward("attention", grouped).bytes, 6'291'456);
+  EXPECT_EQ(model.attention_forward("attention", grouped).flops, 2'147'483'648.0);
+}
+
+TEST(Attention, IsNeverFasterThanItsMemoryTraffic) {
+  // One token: 2^9 * 2 operations are nothing, 2 * (256 + 256) * 2 bytes at 1 GB/s are 2.048 us.
+  const Kernel kernel = model_of(slow_memory_gpu()).attention_forward("attention", {1, 1, 4, 4, 64});
+  EXPECT_NEAR(kernel.seconds, 2.048e-6, 1e-15);
+}
+
+TEST(Stream, TakesItsBytesAndOneOverheadPerLaunch) {
+  hardware::GpuSpec gpu = slow_memory_gpu();
+  gpu.kernel_overhead = 3e-6;
+  const Kernel kernel = model_of(gpu).stream("norm", 1e6, 2);
+  EXPECT_NEAR(kernel.seconds, 1e-3 + 2 * 3e-6, kTight);
+  EXPECT_EQ(kernel.launches, 2);
+  EXPECT_EQ(kernel.bytes, 1e6);
+  EXPECT_EQ(kernel.flops, 0);
+  EXPECT_EQ(kernel.kind, KernelKind::kMemory);
+  EXPECT_EQ(model_of(gpu).stream("adam", 1, 1, KernelKind::kOptimizer).kind, KernelKind::kOptimizer);
+}
+
+TEST(Stream, IsSlowerWithRandomNumbers) {
+  hardware::GpuSpec gpu = slow_memory_gpu();
+  gpu.kernel_overhead = 3e-6;
+  // 1 MB at a quarter of 2 GB/s.
+  const Kernel kernel = model_of(gpu).random_stream("dropout", 1e6);
+  EXPECT_NEAR(kernel.seconds, 2e-3 + 3e-6, kTight);
+  EXPECT_EQ(kernel.bytes, 1e6);
+  EXPECT_EQ(kernel.launches, 1);
+}
+
+TEST(Segments, TakeTheGpusTimeWhenTheHostKeepsUp) {
+  const KernelModel model = model_of(slow_memory_gpu(), 2, 10e-6);
+  const Segment segment =
+      model.segment("part", {model.stream("a", 1e6), model.stream("b", 2e6, 3), model.stream("c", 0)});
+  EXPECT_NEAR(segment.seconds, 3e-3, kTight);
+  EXPECT_NEAR(segment.launch_seconds, 5 * 10e-6, kTight);
+  EXPECT_FALSE(segment.launch_bound());
+  EXPECT_EQ(segment.kernels.size(), 3U);
+}
+
+TEST(Segments, TakeTheHostsTimeWhenItDoesNotKeepUp) {
+  // Five launches of 10 us against 3 us of work.
+  const KernelModel model = model_of(slow_memory_gpu(), 2, 10e-6);
+  const Segment segment = model.segment("part", {model.stream("a", 1e3), model.stream("b", 2e3, 4)});
+  EXPECT_NEAR(segment.seconds, 50e-6, 1e-15);
+  EXPECT_TRUE(segment.launch_bound());
+}
+
+TEST(Segments, AddUpTheOperationsOfTheirKernels) {
+  const KernelModel model = model_of(toy_gpu());
+  const Segment segment = model.segment(
+      "part", {model.matmul("a", {1, 2, 3, 4}), model.stream("b", 100), model.matmul("c", {5, 1, 1, 1})});
+  EXPECT_EQ(segment.flops, 48 + 10);
+}
+
+TEST(Segments, OfNothingTakeNoTime) {
+  const Segment segment = model_of(toy_gpu(), 2, 10e-6).segment("nothing", {});
+  EXPECT_EQ(segment.seconds, 0);
+  EXPECT_FALSE(segment.launch_bound());
+}
+
+TEST(BesideCommunication, LeavesFewerMultiprocessors) {
+  // Three instead of four: four full tiles need two waves, eight of 128 x 128 three (1.579 ms), and sixteen
+  // of 64 x 128 six (2.5 ms).
+  const KernelModel beside = model_of(toy_gpu()).beside_communication();
+  EXPECT_NEAR(beside.matmul("multiply", {1, 256, 512, 896}).seconds, 3 * kHalfTile, kTight);
+  EXPECT_NEAR(beside.matmul("multiply", {3, 64, 128, 896}).seconds, kQuarterTile, kTight);
+}
+
+TEST(BesideCommunication, LeavesAtLeastOneMultiprocessor) {
+  hardware::GpuSpec gpu = toy_gpu();
+  gpu.communication_multiprocessors = 9;
+  EXPECT_NEAR(model_of(gpu).beside_communication().matmul("multiply", {4, 64, 128, 896}).seconds,
+              4 * kQuarterTile, kTight);
+}
+
+TEST(BesideCommunication, IsNeverFaster) {
+  const hardware::GpuSpec a100 = config::load_cluster("dgx-a100-80gb").gpu;
+  ASSERT_GT(a100.communication_multiprocessors, 0);
+  bool slower = false;
+  for (const hardware::GpuSpec& gpu : {toy_gpu(), a100}) {
+    const KernelModel alone = model_of(gpu);
+    const KernelModel beside = alone.beside_communication();
+    for (const std::int64_t batch : {1, 3}) {
+      for (std::int64_t m = 1; m <= 8192; m = m * 3 / 2 + 1) {
+        for (std::int64_t n = 1; n <= 8192; n = n * 3 / 2 + 1) {
+          const MatmulShape shape = {batch, m, n, 1024};
+          const Seconds quiet = alone.matmul("multiply", shape).seconds;
+          const Seconds busy = beside.matmul("multiply", shape).seconds;
+          ASSERT_GE(busy, quiet) << gpu.name << ", " << batch << " x " << m << " x " << n;
+          slower = slower || busy > quiet;
+        }
+      }
+    }
+  }
+  EXPECT_TRUE(slower);
+}
+
+}  // namespace
+}  // namespace trainsim::cost
