@@ -28,7 +28,8 @@ constexpr double kCausalShare = 0.5;
 
 double ceil_div(std::int64_t value, double tile) {
   const auto step = static_cast<std::int64_t>(tile);
-  return static_cast<double>((value + step - 1) / step);
+  const std::int64_t whole = (value + step - 1) / step;
+  return static_cast<double>(whole);
 }
 
 }  // namespace

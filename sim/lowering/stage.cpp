@@ -19,7 +19,6 @@ using schedule::SlotKind;
 StageLowering::StageLowering(const StageContext& context, std::int64_t stage, program::Program& program)
     : context_(context),
       stage_(stage),
-      program_(program),
       emit_(program, context.kernels),
       layer_parameters_(layer_parameters_per_rank(context.model, context.plan)),
       forward_(emit_.register_pass(context.layer.forward)),

@@ -64,7 +64,6 @@ class StageLowering {
 
   const StageContext& context_;
   std::int64_t stage_;
-  program::Program& program_;
   Emitter emit_;
   std::int64_t layer_parameters_;
   RegisteredPass forward_;

@@ -193,7 +193,7 @@ std::vector<std::string> numeric_names(const Json& json) {
     if (value.is_number() || value.is_boolean()) names.push_back(key);
     if (!value.is_object()) continue;
     for (const auto& [inner, leaf] : value.items()) {
-      if (leaf.is_number() || leaf.is_boolean()) names.push_back(key + "." + inner);
+      if (leaf.is_number() || leaf.is_boolean()) names.push_back(std::string(key).append(".").append(inner));
     }
   }
   return names;

@@ -299,15 +299,14 @@ class SimgridExecutor : public Executor {
 program::Timeline SimgridExecutor::run(const program::Job& job) {
   static bool used = false;
   if (std::exchange(used, true)) throw std::logic_error("SimGrid can run only once in a process");
-  // SimGrid takes its own options from a command line; it must not see ours.
-  std::string name = "trainsim";
-  std::string quiet = "--log=root.thres:critical";
-  std::vector<char*> arguments = {name.data(), quiet.data(), nullptr};
-  int count = 2;
+  std::vector<std::string> words = engine_arguments();
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  int count = static_cast<int>(arguments.size());
+  arguments.push_back(nullptr);
   sg4::Engine engine(&count, arguments.data());
   // SimGrid catches Ctrl-C to print its actors; ours should simply end.
   std::signal(SIGINT, SIG_DFL);
-  configure();
   const Platform platform(job);
   program::Timeline timeline;
   Shared shared = make_shared_state(job, options_, platform, timeline);

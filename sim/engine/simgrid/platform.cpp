@@ -55,14 +55,14 @@ sg4::Host* Platform::port(const program::Flow& flow) {
   return zone_->add_port("port-" + std::to_string(ports_++), std::move(links));
 }
 
-void configure() {
-  for (const char* option : {"network/model:CM02", "network/TCP-gamma:0", "network/weight-S:0",
-                             "network/crosstraffic:0", "contexts/stack-size:64", "surf/precision:1e-12"}) {
-    sg4::Engine::set_config(option);
-  }
+std::vector<std::string> engine_arguments() {
+  return {"trainsim", "--log=root.thres:critical", "--cfg=network/model:CM02", "--cfg=network/TCP-gamma:0",
+          "--cfg=network/weight-S:0", "--cfg=network/crosstraffic:0", "--cfg=surf/precision:1e-12",
 #ifdef __SANITIZE_ADDRESS__
-  sg4::Engine::set_config("contexts/factory:thread");
+          // AddressSanitizer doesn't follow SimGrid's own context switches.
+          "--cfg=contexts/factory:thread",
 #endif
+          "--cfg=contexts/stack-size:64"};
 }
 
 }  // namespace trainsim::engine

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <string>
 #include <vector>
 
 #include <simgrid/kernel/routing/NetZoneImpl.hpp>
@@ -52,8 +53,8 @@ class Platform {
   std::size_t ports_ = 0;
 };
 
-/// Configures SimGrid for lossless, ideally shared links, as NVLink and InfiniBand are: no TCP window, no
-/// latency penalty, no cross traffic; and small stacks. Call right after the Engine is made.
-void configure();
+/// Command line for SimGrid's Engine, which must not see ours. It asks for lossless, ideally shared links, as
+/// NVLink and InfiniBand are: no TCP window, no latency penalty, no cross traffic; and for small stacks.
+std::vector<std::string> engine_arguments();
 
 }  // namespace trainsim::engine

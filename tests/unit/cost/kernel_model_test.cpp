@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cmath>
+#include <cstdlib>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -130,6 +131,17 @@ TEST(Matmul, PaysTheKernelOverheadOnce) {
   hardware::GpuSpec gpu = toy_gpu();
   gpu.kernel_overhead = 3e-6;
   EXPECT_NEAR(model_of(gpu).matmul("multiply", {1, 256, 512, 896}).seconds, kMillisecond + 3e-6, kTight);
+}
+
+TEST(Matmul, MayHaveTilesOfASingleElement) {
+  // 2 x 2 tiles of one element on four multiprocessors; in a process of its own, lest it ends this one.
+  const auto multiply = [] {
+    hardware::GpuSpec gpu = toy_gpu();
+    gpu.tile_m = gpu.tile_n = 1;
+    const Seconds seconds = model_of(gpu).matmul("multiply", {1, 2, 2, 896}).seconds;
+    std::exit(std::isfinite(seconds) && seconds > 0 ? 0 : 1);
+  };
+  EXPECT_EXIT(multiply(), testing::ExitedWithCode(0), "");
 }
 
 /// Time of a shape that differs from a common one in one dimension: 0 batch, 1 m, 2 n, 3 k.
