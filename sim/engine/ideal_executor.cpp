@@ -63,8 +63,11 @@ class IdealRun {
   void wake(std::int32_t key) {
     if (key >= 0) runnable_.push_back(static_cast<std::size_t>(key));
   }
+  static bool on_compute(std::size_t key) {
+    return key % program::kStreams == static_cast<std::size_t>(Stream::kCompute);
+  }
   void spend(std::size_t key, Cause cause, Seconds duration) {
-    if (key % program::kStreams == 0) recorders_[key / program::kStreams].spend(cause, duration);
+    if (on_compute(key)) recorders_[key / program::kStreams].spend(cause, duration);
   }
   void fail_if_stuck() const;
 
@@ -178,8 +181,12 @@ bool IdealRun::collective(std::size_t key, const Instruction& instruction) {
     state = {};
   }
   if (stream.collective_end == kNever) return false;
-  spend(key, Cause::kImbalance, stream.collective_ready - stream.now);
-  spend(key, instruction.cause, stream.collective_end - stream.collective_ready);
+  if (on_compute(key)) {
+    spend(key, Cause::kImbalance, stream.collective_ready - stream.now);
+    spend(key, instruction.cause, stream.collective_end - stream.collective_ready);
+  } else {
+    recorders_[key / program::kStreams].note_member_wait(stream.now, stream.collective_ready);
+  }
   stream.now = stream.collective_end;
   stream.in_collective = false;
   stream.collective_end = kNever;
@@ -224,7 +231,9 @@ bool IdealRun::wait(std::size_t key, const Instruction& instruction) {
     return false;
   }
   if (event.time > stream.now) {
-    spend(key, instruction.cause, event.time - stream.now);
+    if (on_compute(key)) {
+      recorders_[key / program::kStreams].wait_for_event(stream.now, event.time, instruction.cause);
+    }
     stream.now = event.time;
   }
   return true;

@@ -156,13 +156,13 @@ void Quotient::add_links(program::Job& job) const {
 }
 
 /// Makes a sample's job stand for the whole plan.
-void scale(const plan::ParallelPlan& plan, std::int64_t copies, program::Job& job) {
+void scale(const plan::ParallelPlan& plan, const Sample& sample, program::Job& job) {
   for (program::Rank& rank : job.ranks) {
-    rank.represents *= copies;
+    rank.represents = rank.represents / sample.kept_blocks * sample.blocks;
     rank.id = plan::rank_of(plan, {rank.tensor_rank, rank.data_rank, rank.stage});
   }
   for (program::Group& group : job.groups) {
-    if (group.kind == program::GroupKind::kData) group.size *= copies;
+    if (group.kind == program::GroupKind::kData) group.size = group.size / sample.kept_blocks * sample.blocks;
   }
 }
 
@@ -171,7 +171,7 @@ void scale(const plan::ParallelPlan& plan, std::int64_t copies, program::Job& jo
 program::Job build_job(const plan::ParallelPlan& plan, const hardware::ClusterSpec& cluster, bool tied,
                        std::vector<program::Program> programs, const FoldOptions& options) {
   const Sample sample =
-      options.fold && options.sample ? sample_replicas(cluster, plan) : Sample{cluster, plan, 1};
+      options.fold && options.sample ? sample_replicas(cluster, plan) : Sample{cluster, plan};
   const hardware::Topology topology(sample.cluster, sample.plan.gpus);
   const World world = build_world(sample.plan, sample.cluster, topology, tied);
   const Partition classes = partition(world, sample.plan, topology, options.fold);
@@ -183,7 +183,7 @@ program::Job build_job(const plan::ParallelPlan& plan, const hardware::ClusterSp
   quotient.add_groups(job);
   quotient.add_peers(job);
   quotient.add_links(job);
-  scale(plan, sample.copies, job);
+  scale(plan, sample, job);
   job.folded = static_cast<std::int64_t>(job.ranks.size()) < plan.gpus;
   return job;
 }

@@ -17,18 +17,14 @@ std::int64_t replicas_per_block(const hardware::ClusterSpec& cluster, const plan
 }  // namespace
 
 Sample sample_replicas(const hardware::ClusterSpec& cluster, const plan::ParallelPlan& plan) {
-  Sample sample{cluster, plan, 1};
+  Sample sample{cluster, plan};
   const std::int64_t block = replicas_per_block(cluster, plan);
   const bool alike = cluster.oversubscription <= 1.0 && cluster.slow_gpus.empty();
   if (!alike || block == 0 || plan.data_parallel < 2 * block) return sample;
-  // The fewest blocks, two or more, that divide the whole.
-  const std::int64_t blocks = plan.data_parallel / block;
-  std::int64_t kept = 2;
-  while (blocks % kept != 0) ++kept;
-  sample.copies = blocks / kept;
-  sample.plan.data_parallel = kept * block;
-  sample.plan.gpus = plan.gpus / sample.copies;
-  sample.plan.global_batch_size = plan.global_batch_size / sample.copies;
+  sample.blocks = plan.data_parallel / block;
+  sample.kept_blocks = 2;
+  sample.plan.data_parallel = sample.kept_blocks * block;
+  sample.plan.gpus = plan.gpus / sample.blocks * sample.kept_blocks;
   // Routes are charged the height of the fabric: the sample's must be as high.
   const bool several_leaves = plan.gpus > cluster.gpus_per_node * cluster.nodes_per_leaf;
   if (several_leaves) sample.cluster.nodes_per_leaf = 1;

@@ -11,8 +11,9 @@ namespace trainsim::folding {
 struct Sample {
   hardware::ClusterSpec cluster;
   plan::ParallelPlan plan;
-  /// Replicas of the whole for each replica of the sample.
-  std::int64_t copies = 1;
+  /// Nodes' worth of replicas in the whole and in the sample; equal when the sample is the whole.
+  std::int64_t blocks = 1;
+  std::int64_t kept_blocks = 1;
 };
 
 /// Where the fabric can't limit a flow and all GPUs are alike, every node's worth of data-parallel replicas

@@ -78,7 +78,7 @@ Kernels KernelBook::activation_forward() const {
 Kernels KernelBook::activation_backward() const {
   const auto n = static_cast<double>(shapes_.tokens * shapes_.ffn);
   const bool fused = plan_.fusion != plan::Fusion::kNone;
-  if (model_.gated()) return {pass("gated activation backward", n, fused ? 10.0 : 16.0, fused ? 1 : 3)};
+  if (model_.gated()) return {pass("gated activation backward", n, fused ? 10.0 : 18.0, fused ? 1 : 3)};
   Kernels kernels = {pass("activation backward", n, 6.0)};
   if (model_.linear_bias) kernels.push_back(pass("bias gradient", n, 2.0));
   return kernels;
@@ -139,6 +139,7 @@ Kernels KernelBook::embedding_forward() const {
   if (model_.position_embedding == model::PositionEmbedding::kLearned) {
     kernels.push_back(pass("position add", n, 6.0, 2));
   }
+  if (model_.embedding_norm) kernels.push_back(pass("embedding norm", n, 4.0));
   if (model_.dropout > 0) {
     kernels.push_back(random_pass("embedding dropout", static_cast<double>(shapes_.residual_elements), 5.0));
   }
@@ -148,7 +149,9 @@ Kernels KernelBook::embedding_forward() const {
 Kernels KernelBook::embedding_backward() const {
   const auto n = static_cast<double>(shapes_.tokens * shapes_.hidden);
   // Read the gradient, read and write the rows it is added to.
-  return {pass("embedding gradient", n, 2.0 + 2.0 * static_cast<double>(plan_.gradient_bytes), 3)};
+  Kernels kernels = {pass("embedding gradient", n, 2.0 + 2.0 * static_cast<double>(plan_.gradient_bytes), 3)};
+  if (model_.embedding_norm) kernels.push_back(pass("embedding norm backward", n, 10.0, 3));
+  return kernels;
 }
 
 Kernels KernelBook::loss_forward() const {

@@ -64,6 +64,9 @@ struct LayerMemory {
   /// Short-lived buffers while the layer's forward or backward runs.
   Bytes forward_buffers = 0;
   Bytes backward_buffers = 0;
+  /// Whole tensors that sequence parallelism gathers from its shards for the same time.
+  Bytes forward_gathered = 0;
+  Bytes backward_gathered = 0;
 };
 LayerMemory layer_memory(const model::ModelSpec& model, const plan::ParallelPlan& plan);
 

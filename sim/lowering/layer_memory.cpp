@@ -38,9 +38,11 @@ LayerMemory layer_memory(const model::ModelSpec& model, const plan::ParallelPlan
   memory.recomputed_core = selective ? core : 0;
   const Bytes whole = shapes.residual_bytes();
   const Bytes gathered = shapes.sequence_parallel ? whole : 0;
-  memory.forward_buffers = gathered + whole;
+  memory.forward_buffers = whole;
   memory.backward_buffers =
-      2 * gathered + whole + std::max(shapes.mlp_inputs * inner + inner, 2 * queries + keys_and_values);
+      whole + std::max(shapes.mlp_inputs * inner + inner, 2 * queries + keys_and_values);
+  memory.forward_gathered = gathered;
+  memory.backward_gathered = 2 * gathered;
   return memory;
 }
 

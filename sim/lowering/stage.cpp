@@ -30,7 +30,8 @@ StageLowering::StageLowering(const StageContext& context, std::int64_t stage, pr
       head_backward_(emit_.register_pass(context.ends.head_backward)),
       activations_(emit_.tensor("layer activations")),
       logits_(emit_.tensor("logits")),
-      buffers_(emit_.tensor("short-lived buffers")) {
+      buffers_(emit_.tensor("short-lived buffers")),
+      gathered_(emit_.tensor("gathered tensors")) {
   program.messages = static_cast<std::uint32_t>(2 * context.schedule.chunks * context.schedule.micro_batches);
 }
 
@@ -141,7 +142,9 @@ void StageLowering::emit_layers_forward(std::int64_t chunk) {
     if (recomputed(layer)) kept = checkpointed(layer) ? context_.memory.checkpoint : 0;
     emit_.allocate(MemoryCategory::kActivations, activations_, kept);
     emit_.allocate(MemoryCategory::kTemporary, buffers_, context_.memory.forward_buffers);
+    emit_.allocate(MemoryCategory::kCommunicationBuffers, gathered_, context_.memory.forward_gathered);
     emit_.emit(forward_);
+    emit_.free(MemoryCategory::kCommunicationBuffers, gathered_, context_.memory.forward_gathered);
     emit_.free(MemoryCategory::kTemporary, buffers_, context_.memory.forward_buffers);
   }
 }
@@ -190,7 +193,9 @@ void StageLowering::emit_layer_backward(bool again, bool last_backward) {
   const LayerMemory& memory = context_.memory;
   emit_.allocate(MemoryCategory::kRecomputation, activations_, memory.recomputed_core);
   emit_.allocate(MemoryCategory::kTemporary, buffers_, memory.backward_buffers);
+  emit_.allocate(MemoryCategory::kCommunicationBuffers, gathered_, memory.backward_gathered);
   emit_.emit(backward_);
+  emit_.free(MemoryCategory::kCommunicationBuffers, gathered_, memory.backward_gathered);
   emit_.free(MemoryCategory::kTemporary, buffers_, memory.backward_buffers);
   emit_.free(MemoryCategory::kRecomputation, activations_, memory.recomputed_core);
   emit_.free(again ? MemoryCategory::kRecomputation : MemoryCategory::kActivations, activations_,

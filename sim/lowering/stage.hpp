@@ -76,6 +76,7 @@ class StageLowering {
   std::uint32_t activations_;
   std::uint32_t logits_;
   std::uint32_t buffers_;
+  std::uint32_t gathered_;
   std::int64_t bucket_ = 0;
   std::vector<std::uint32_t> reductions_;
 };

@@ -11,6 +11,19 @@ void RankRecorder::wait_for_transfer(Seconds from, Seconds to, Seconds started, 
   spend(transfer, to - begin);
 }
 
+void RankRecorder::note_member_wait(Seconds from, Seconds to) {
+  if (to > from) member_waits_.emplace_back(from, to);
+}
+
+void RankRecorder::wait_for_event(Seconds from, Seconds to, Cause cause) {
+  Seconds idle = 0;
+  for (auto wait = member_waits_.rbegin(); wait != member_waits_.rend() && wait->second > from; ++wait) {
+    idle += std::max(0.0, std::min(to, wait->second) - std::max(from, wait->first));
+  }
+  spend(Cause::kImbalance, idle);
+  spend(cause, to - from - idle);
+}
+
 void RankRecorder::begin_slot(std::uint32_t slot, Seconds now) {
   if (timeline_.slots.empty()) timeline_.first_slot = now;
   timeline_.slots.push_back({slot, now, now});

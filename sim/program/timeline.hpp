@@ -2,6 +2,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "sim/base/units.hpp"
@@ -62,6 +63,11 @@ class RankRecorder {
   /// The compute stream waited from `from` to `to` for a transfer that had begun at `started`: the time
   /// before is idle (`idle`), the time after is communication (`transfer`).
   void wait_for_transfer(Seconds from, Seconds to, Seconds started, Cause idle, Cause transfer);
+  /// A stream beside the compute stream waited for the other members of a collective.
+  void note_member_wait(Seconds from, Seconds to);
+  /// The compute stream waited for an event of another stream. Where that stream itself waited for other
+  /// members the time is imbalance, the rest is `cause`.
+  void wait_for_event(Seconds from, Seconds to, Cause cause);
   /// A slot begins or ends.
   void begin_slot(std::uint32_t slot, Seconds now);
   void end_slot(Seconds now);
@@ -75,6 +81,7 @@ class RankRecorder {
   MemoryByCategory memory_{};
   Bytes total_ = 0;
   std::int32_t current_slot_ = -1;
+  std::vector<std::pair<Seconds, Seconds>> member_waits_;
 };
 
 /// Ends a timeline: sets the step time and books each rank's wait for the slowest one as imbalance.

@@ -43,6 +43,7 @@ std::string duration(Seconds seconds) {
 
 std::string gib(Bytes bytes) {
   const double value = static_cast<double>(bytes) / kGibi;
+  if (std::abs(value) < 0.1) return number(static_cast<double>(bytes) / kMebi, 3) + " MiB";
   return (std::abs(value) < 10 ? fixed(value, 2) : fixed(value, 1)) + " GiB";
 }
 

@@ -12,7 +12,7 @@ std::string number(double value, int digits = 4);
 std::string percent(double share);
 /// "18.13 s", "4.2 ms" or "35 us".
 std::string duration(Seconds seconds);
-/// "61.3 GiB" (2^30 bytes).
+/// "61.3 GiB" (2^30 bytes); below a tenth of it in MiB.
 std::string gib(Bytes bytes);
 /// "174.6 B", "1.2 T": a count with its decimal suffix.
 std::string count(double value);

@@ -44,8 +44,13 @@ std::string bubble_note(const Summary& summary) {
   const double excess = slowest.busy / mean - 1.0;
   if (excess > kNoticeable) {
     text += " stage " + std::to_string(slowest.stage) + " works " + percent(excess) + " longer than the mean";
-    if (slowest.stage == summary.plan.pipeline_parallel - 1) text += " (it holds the head)";
-    if (slowest.stage == 0) text += " (it holds the embedding)";
+    if (slowest.slowdown > 1.0) {
+      text += " (rank " + std::to_string(slowest.rank) + " is declared slow)";
+    } else if (slowest.stage == summary.plan.pipeline_parallel - 1) {
+      text += " (it holds the head)";
+    } else if (slowest.stage == 0) {
+      text += " (it holds the embedding)";
+    }
     text += " and the others wait for it;";
   }
   return text + " exposed pipeline transfers take " +

@@ -62,6 +62,7 @@ void add_ranks(const Run& run, Summary& summary) {
     row.tensor_rank = rank.tensor_rank;
     row.data_rank = rank.data_rank;
     row.layers = layers_on(run.plan, layers, rank.stage);
+    row.slowdown = rank.slowdown;
     row.busy = timeline.busy;
     row.bubble = window.end - window.begin - timeline.busy;
     row.by_cause = timeline.by_cause;
@@ -81,10 +82,13 @@ void add_ranks(const Run& run, Summary& summary) {
 
 /// Adds up kernels over all ranks: how often each segment runs times what is in it.
 void add_kernels(const Run& run, Summary& summary) {
+  // Mean seconds per rank count slow GPUs for longer; operations are the same on all.
   std::vector<double> weight(run.job.programs.size(), 0.0);
+  std::vector<double> ranks(run.job.programs.size(), 0.0);
   for (const program::Rank& rank : run.job.ranks) {
-    weight[rank.program] +=
-        static_cast<double>(rank.represents) * rank.slowdown / static_cast<double>(run.job.world_size);
+    const auto represents = static_cast<double>(rank.represents);
+    weight[rank.program] += represents * rank.slowdown / static_cast<double>(run.job.world_size);
+    ranks[rank.program] += represents;
   }
   std::map<std::string, KernelShare> by_name;
   Seconds total = 0;
@@ -106,7 +110,7 @@ void add_kernels(const Run& run, Summary& summary) {
         share.seconds += runs[s] * kernel.seconds;
       }
     }
-    summary.hardware_flops += weight[p] * program.flops * static_cast<double>(run.job.world_size);
+    summary.hardware_flops += ranks[p] * program.flops;
   }
   for (auto& [name, share] : by_name) {
     if (share.seconds > 0) summary.kernels.push_back(std::move(share));

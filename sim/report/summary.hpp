@@ -45,6 +45,8 @@ struct RankSummary {
   std::int64_t tensor_rank = 0;
   std::int64_t data_rank = 0;
   std::int64_t layers = 0;
+  /// Factor on its compute times; above 1 for a GPU declared slow.
+  double slowdown = 1.0;
   Seconds busy = 0;
   /// Time between the first forward and the last backward of the pipeline in which the rank was not busy.
   Seconds bubble = 0;

@@ -206,8 +206,12 @@ void StreamActor::collective(const Instruction& instruction) {
     run_collective(index, instruction);
     for (Parker* member : std::exchange(state.waiting, {})) member->unpark();
   }
-  spend(Cause::kImbalance, state.ready - now_);
-  spend(instruction.cause, state.end - state.ready);
+  if (stream_ == Stream::kCompute) {
+    spend(Cause::kImbalance, state.ready - now_);
+    spend(instruction.cause, state.end - state.ready);
+  } else {
+    shared_.recorders[rank_].note_member_wait(now_, state.ready);
+  }
   now_ = state.end;
 }
 
@@ -266,7 +270,7 @@ void StreamActor::wait(const Instruction& instruction) {
   Signal& event = shared_.events[rank_][instruction.id];
   event.wait(*parker_);
   const Seconds until = std::max(now_, event.time);
-  spend(instruction.cause, until - now_);
+  if (stream_ == Stream::kCompute) shared_.recorders[rank_].wait_for_event(now_, until, instruction.cause);
   now_ = until;
 }
 

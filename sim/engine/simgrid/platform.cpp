@@ -62,7 +62,8 @@ std::vector<std::string> engine_arguments() {
           // AddressSanitizer doesn't follow SimGrid's own context switches.
           "--cfg=contexts/factory:thread",
 #endif
-          "--cfg=contexts/stack-size:64"};
+          // No guard pages: each would be a memory mapping of its own, of which a process has 65530.
+          "--cfg=contexts/guard-size:0", "--cfg=contexts/stack-size:64"};
 }
 
 }  // namespace trainsim::engine

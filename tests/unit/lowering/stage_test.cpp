@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -305,6 +306,49 @@ TEST(GradientBuckets, AreSentInTheLastBackwardOnly) {
       }
     }
   }
+}
+
+TEST(GradientBuckets, AreAllAwaitedBeforeTheOptimizer) {
+  ParallelPlan plan = split_plan({1, 1, 1, 4}, 2);
+  plan.bucket_parameters = 1;
+  const Program program = programs_of(gpt({8}), plan).front();
+  // The data stream is in order, so that its last event comes after all reductions.
+  const Instruction last = program.stream(Stream::kData).back();
+  ASSERT_EQ(last.op, Opcode::kRecord);
+  const std::vector<Instruction>& code = program.stream(Stream::kCompute);
+  const auto waits = [&](const Instruction& each) { return each.op == Opcode::kWait && each.id == last.id; };
+  const auto optimizes = [](const Instruction& each) {
+    return each.op == Opcode::kCompute && each.cause == Cause::kOptimizer;
+  };
+  const auto wait = std::find_if(code.begin(), code.end(), waits);
+  const auto optimizer = std::find_if(code.begin(), code.end(), optimizes);
+  ASSERT_NE(wait, code.end());
+  ASSERT_NE(optimizer, code.end());
+  EXPECT_LT(wait, optimizer);
+  EXPECT_EQ(std::count_if(code.begin(), code.end(), optimizes), 1);
+}
+
+/// Bytes that the optimizer's kernel of this name moves.
+double optimizer_bytes(const ParallelPlan& plan, const std::string& name) {
+  for (const program::Segment& segment : programs_of(gpt({8}), plan).front().segments) {
+    for (const program::Kernel& kernel : segment.kernels) {
+      if (kernel.kind == program::KernelKind::kOptimizer && kernel.name == name) return kernel.bytes;
+    }
+  }
+  return 0;
+}
+
+/// Adam reads the gradient (4), reads and writes master weight and two moments (24), and writes the parameter
+/// (2). The norm reads all gradients that the rank holds.
+TEST(Optimizer, UpdatesItsShardOnly) {
+  const double parameters = 8 * kLayerParameters + kEmbeddingParameters + 2 * kHidden;
+  ParallelPlan plan = split_plan({1, 1, 1, 4});
+  EXPECT_EQ(optimizer_bytes(plan, "adam"), 30 * parameters);
+  plan.sharding = plan::Sharding::kZero1;
+  EXPECT_EQ(optimizer_bytes(plan, "adam"), 30 * parameters / 4);
+  EXPECT_EQ(optimizer_bytes(plan, "gradient norm"), 4 * parameters);
+  plan.gradient_bytes = 2;
+  EXPECT_EQ(optimizer_bytes(plan, "gradient norm"), 2 * parameters);
 }
 
 /// Position of the last instruction of a kind on the compute stream, or -1.
