@@ -51,10 +51,13 @@ int judge(const Options& options, const report::Summary& summary) {
 }
 
 int run(const Options& options) {
-  for (const std::string& assertion : options.assertions) report::check_assertion_syntax(assertion);
+  for (const std::string& assertion : options.assertions) report::check_assertion_early(assertion);
   const config::Experiment experiment = config::load(options.subject, options.overrides);
   OutputFile output(options.output);
-  for (const std::string& warning : experiment.warnings) spdlog::warn("{}", warning);
+  // The text on a terminal repeats them at its end.
+  if (options.format != Format::kText || !options.output.empty()) {
+    for (const std::string& warning : experiment.warnings) spdlog::warn("{}", warning);
+  }
   spdlog::debug("{}: {} GPUs, {} micro-batches", experiment.name, experiment.plan.gpus,
                 experiment.plan.micro_batches());
   std::optional<FoldingCheck> folding_check;

@@ -16,6 +16,9 @@ namespace trainsim::cli {
 namespace {
 
 const std::vector<std::string> kCommands = {"run", "check", "list"};
+/// Words that later versions will understand; better named than taken for files.
+const std::vector<std::string> kLater = {"sweep",  "search",   "compare", "validate",
+                                         "memory", "topology", "bench"};
 const std::vector<std::string> kPresetKinds = {"models", "gpus", "clusters", "configs"};
 
 const std::map<std::string, Format> kFormats = {
@@ -69,12 +72,24 @@ void add_run(CLI::App& command, Options& options, std::string& fold) {
                    join_alternatives(legal) + (near.empty() ? "" : " (did you mean '" + near + "'?)"));
 }
 
+/// Names the first argument that nothing takes.
+std::string unexpected(const CLI::App& app) {
+  const std::vector<std::string> left = app.remaining(true);
+  if (left.empty()) return "there are more arguments than expected";
+  const bool option = left.front().starts_with("-");
+  return "'" + left.front() + "' is " + (option ? "not an option of this command" : "one argument too many");
+}
+
 std::vector<std::string> with_command(int argc, char** argv) {
   std::vector<std::string> arguments(argv + 1, argv + argc);
   const std::vector<std::string> global = {"-h", "--help", "--version"};
   const auto is = [&](const std::vector<std::string>& words) {
     return std::find(words.begin(), words.end(), arguments.front()) != words.end();
   };
+  if (!arguments.empty() && is(kLater)) {
+    throw InputError("trainsim: error: '" + arguments.front() +
+                     "' is not supported by this version; use run, check or list");
+  }
   if (!arguments.empty() && !is(kCommands) && !is(global)) arguments.insert(arguments.begin(), "run");
   // CLI11 wants them last first.
   std::reverse(arguments.begin(), arguments.end());
@@ -128,6 +143,8 @@ std::optional<Options> parse_options(int argc, char** argv) {
   } catch (const CLI::CallForVersion&) {
     std::cout << "trainsim " TRAINSIM_VERSION "\n";
     return std::nullopt;
+  } catch (const CLI::ExtrasError&) {
+    throw InputError("trainsim: error: " + unexpected(app) + "; see `trainsim --help`");
   } catch (const CLI::ParseError& error) {
     if (argc < 2) {
       throw InputError(

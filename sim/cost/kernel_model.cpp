@@ -27,7 +27,7 @@ constexpr double kAccumulateFactor = 1.05;
 constexpr double kCausalShare = 0.5;
 
 double ceil_div(std::int64_t value, double tile) {
-  const auto step = static_cast<std::int64_t>(tile);
+  const std::int64_t step = std::max<std::int64_t>(1, static_cast<std::int64_t>(tile));
   const std::int64_t whole = (value + step - 1) / step;
   return static_cast<double>(whole);
 }

@@ -34,16 +34,22 @@ Pass head_forward(const KernelBook& book) {
   return pass;
 }
 
-Pass head_backward(const KernelBook& book) {
+Pass head_backward(const KernelBook& book, bool overlapped) {
   const Shapes& shapes = book.shapes();
   const auto bytes = static_cast<double>(shapes.residual_bytes());
   Pass pass;
+  // A column-parallel layer, as in the layers: the saved shard of its input is gathered again for the weight
+  // gradient.
+  const Beside weights = overlapped ? Beside::kCommunication : Beside::kNothing;
+  const Beside inputs = shapes.sequence_parallel ? weights : Beside::kNothing;
   Kernels kernels = book.loss_backward();
-  kernels.push_back(book.input_gradient("logits", shapes.hidden, shapes.vocab));
+  kernels.push_back(book.input_gradient("logits", shapes.hidden, shapes.vocab, inputs));
+  if (shapes.sequence_parallel) add_start(pass, CollectiveOp::kAllGather, bytes);
   add_compute(pass, "loss + logits input gradient", Cause::kBackward, kernels);
+  if (shapes.sequence_parallel) add_join(pass);
   add_start(pass, reduction(shapes), bytes);
   add_compute(pass, "logits weight gradient", Cause::kBackward,
-              {book.weight_gradient("logits", shapes.hidden, shapes.vocab)});
+              {book.weight_gradient("logits", shapes.hidden, shapes.vocab, weights)});
   add_join(pass);
   add_compute(pass, "final norm backward", Cause::kBackward, book.norm_backward());
   return pass;
@@ -67,7 +73,8 @@ Ends build_ends(const model::ModelSpec& model, const plan::ParallelPlan& plan,
   ends.embedding_forward = ready(std::move(ends.embedding_forward));
   ends.embedding_backward = ready(std::move(ends.embedding_backward));
   ends.head_forward = ready(head_forward(book));
-  ends.head_backward = ready(head_backward(book));
+  ends.head_backward =
+      ready(head_backward(book, plan.overlap_tensor_communication && plan.tensor_parallel > 1));
   ends.embedding_stored = model.dropout > 0 ? shapes.residual_elements : 0;
   ends.head_stored = 2 * shapes.residual_elements * shapes.element;
   ends.logits_stored = 4 * shapes.tokens * shapes.vocab;

@@ -121,9 +121,11 @@ Seconds single_gpu_time(const model::ModelSpec& model, const plan::ParallelPlan&
   single.pipeline_layout.clear();
   const cost::KernelModel kernels = kernel_model(gpu, single);
   const auto micro_batches = static_cast<double>(single.micro_batches());
+  const auto parameters = static_cast<double>(stage_parameters(model, single, 0));
+  const Seconds optimizer = pass_seconds(optimizer_pass(single, kernels, parameters, parameters), kernels);
   if (plan.profile) {
     const auto stages = static_cast<double>(plan.pipeline_parallel * plan.tensor_parallel);
-    return micro_batches * stages * (plan.profile->forward + plan.profile->backward);
+    return micro_batches * stages * (plan.profile->forward + plan.profile->backward) + optimizer;
   }
   const LayerPasses layer = layer_passes(model, single, kernels);
   const Ends ends = build_ends(model, single, kernels);
@@ -132,9 +134,7 @@ Seconds single_gpu_time(const model::ModelSpec& model, const plan::ParallelPlan&
   const Seconds outside =
       pass_seconds(ends.embedding_forward, kernels) + pass_seconds(ends.embedding_backward, kernels) +
       pass_seconds(ends.head_forward, kernels) + pass_seconds(ends.head_backward, kernels);
-  const auto parameters = static_cast<double>(stage_parameters(model, single, 0));
-  return micro_batches * (layers + outside) +
-         pass_seconds(optimizer_pass(single, kernels, parameters, parameters), kernels);
+  return micro_batches * (layers + outside) + optimizer;
 }
 
 }  // namespace trainsim::lowering

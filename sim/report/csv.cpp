@@ -22,12 +22,20 @@ std::string exact(double value) {
   return text.data();
 }
 
+/// A cell; quoted when it holds a separator (RFC 4180).
+std::string cell(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
+  return quoted + "\"";
+}
+
 }  // namespace
 
 std::string to_csv(const Summary& summary) {
   const plan::ParallelPlan& plan = summary.plan;
   const std::vector<std::pair<std::string, std::string>> columns = {
-      {"name", summary.name},
+      {"name", cell(summary.name)},
       {"gpus", std::to_string(plan.gpus)},
       {"tensor_parallel", std::to_string(plan.tensor_parallel)},
       {"pipeline_parallel", std::to_string(plan.pipeline_parallel)},

@@ -5,6 +5,8 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
+#include <sstream>
 
 namespace trainsim::report {
 
@@ -25,7 +27,11 @@ std::size_t characters(const std::string& text) {
 
 std::string number(double value, int digits) {
   if (value == 0 || !std::isfinite(value)) return fixed(value, 0);
-  const int magnitude = static_cast<int>(std::floor(std::log10(std::abs(value))));
+  // Rounding first, so that 9.9996 counts as 10.00.
+  std::array<char, 64> text{};
+  std::snprintf(text.data(), text.size(), "%.*e", digits - 1, value);
+  const int magnitude =
+      std::atoi(std::string(text.data()).substr(std::string(text.data()).find('e') + 1).c_str());
   return fixed(value, std::clamp(digits - 1 - magnitude, 0, 12));
 }
 
@@ -57,6 +63,20 @@ std::string count(double value) {
 std::string words(std::string name) {
   std::replace(name.begin(), name.end(), '_', ' ');
   return name;
+}
+
+std::string wrap(const std::string& text, std::size_t width, std::size_t indent) {
+  std::string result;
+  std::string line;
+  std::istringstream in(text);
+  for (std::string word; in >> word;) {
+    if (!line.empty() && characters(line) + 1 + characters(word) > width) {
+      result += (result.empty() ? "" : std::string(indent, ' ')) + line + "\n";
+      line.clear();
+    }
+    line += (line.empty() ? "" : " ") + word;
+  }
+  return result + (result.empty() ? "" : std::string(indent, ' ')) + line;
 }
 
 std::string pad_left(const std::string& text, std::size_t width) {

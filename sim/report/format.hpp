@@ -18,6 +18,9 @@ std::string gib(Bytes bytes);
 std::string count(double value);
 /// "optimizer_state" as "optimizer state".
 std::string words(std::string name);
+/// Breaks text at spaces into lines of at most `width` characters; lines after the first are indented by
+/// `indent` more.
+std::string wrap(const std::string& text, std::size_t width, std::size_t indent);
 /// Pads to a width, counting UTF-8 characters, left- or right-aligned.
 std::string pad_left(const std::string& text, std::size_t width);
 std::string pad_right(const std::string& text, std::size_t width);

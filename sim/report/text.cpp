@@ -11,12 +11,24 @@ namespace {
 using program::Cause;
 
 constexpr std::size_t kLabelWidth = 22;
+/// Lines are wrapped to this.
+constexpr std::size_t kTextWidth = 110;
 constexpr std::size_t kKernelRows = 8;
 /// Stages shown before the table is cut in the middle.
 constexpr std::size_t kStageRows = 16;
 
 std::string row(const std::string& label, const std::string& value) {
+  const std::size_t indent = kLabelWidth + 2;
+  return "  " + pad_right(label, kLabelWidth) + wrap(value, kTextWidth - indent, indent) + "\n";
+}
+
+/// A row whose value is aligned already.
+std::string table_row(const std::string& label, const std::string& value) {
   return "  " + pad_right(label, kLabelWidth) + value + "\n";
+}
+
+std::string bullet(const std::string& text) {
+  return "  - " + wrap(text, kTextWidth - 4, 4) + "\n";
 }
 
 std::string plan_line(const Summary& summary) {
@@ -41,7 +53,7 @@ std::string settings_line(const Summary& summary) {
 
 std::string head(const Summary& summary) {
   std::string text = summary.name;
-  if (!summary.description.empty()) text += ": " + summary.description;
+  if (!summary.description.empty()) text = wrap(text + ": " + summary.description, kTextWidth - 2, 2);
   text += "\n";
   text += row("model", summary.model.name + ", " + count(summary.parameters) + " parameters, sequence " +
                            std::to_string(summary.model.sequence_length));
@@ -82,8 +94,8 @@ std::string breakdown(const Summary& summary) {
   for (std::size_t c = 0; c < summary.breakdown.size(); ++c) {
     const Seconds seconds = summary.breakdown[c];
     if (seconds <= 1e-9 * summary.step_time) continue;
-    text += row(words(program::to_string(static_cast<Cause>(c))),
-                pad_left(duration(seconds), 10) + pad_left(percent(seconds / summary.step_time), 9));
+    text += table_row(words(program::to_string(static_cast<Cause>(c))),
+                      pad_left(duration(seconds), 10) + pad_left(percent(seconds / summary.step_time), 9));
   }
   return text;
 }
@@ -130,23 +142,24 @@ std::string memory_table(const Summary& summary) {
                      std::to_string(rank.rank) + ") at its peak\n";
   for (std::size_t c = 0; c < rank.memory_at_peak.size(); ++c) {
     if (rank.memory_at_peak[c] == 0) continue;
-    text += row(words(program::to_string(static_cast<program::MemoryCategory>(c))),
-                pad_left(gib(rank.memory_at_peak[c]), 10));
+    text += table_row(words(program::to_string(static_cast<program::MemoryCategory>(c))),
+                      pad_left(gib(rank.memory_at_peak[c]), 10));
   }
   return text;
 }
 
 std::string closing(const Summary& summary) {
   std::string text = "\nWhy\n";
-  for (const std::string& note : summary.notes) text += "  - " + note + "\n";
+  for (const std::string& note : summary.notes) text += bullet(note);
   if (!summary.warnings.empty()) {
     text += "\nWarnings\n";
-    for (const std::string& warning : summary.warnings) text += "  - " + warning + "\n";
+    for (const std::string& warning : summary.warnings) text += bullet(warning);
   }
-  text +=
-      "\nAssumptions: attention FLOPs counted in full (not halved for the causal mask); MFU counts model "
-      "FLOPs, "
-      "HFU adds recomputation; GiB = 2^30 bytes.\n";
+  const std::string assumptions =
+      "Assumptions: attention FLOPs counted in full (not halved for the causal mask); MFU counts model "
+      "FLOPs, HFU "
+      "adds recomputation; GiB = 2^30 bytes.";
+  text += "\n" + wrap(assumptions, kTextWidth - 2, 2) + "\n";
   text += "Simulated " + std::to_string(summary.ranks.size()) + " of " + std::to_string(summary.world_size) +
           " ranks" + (summary.folded ? " (the others are identical)" : "") + ", " +
           std::to_string(summary.activities) + " activities, in " + duration(summary.wall_time) + ".\n";

@@ -26,7 +26,8 @@ struct AssertionResult {
 /// assertion can't be read or names no number of the result.
 AssertionResult check_assertion(const Summary& summary, const std::string& assertion);
 
-/// Throws InputError when an assertion is malformed; to be called before a long run.
-void check_assertion_syntax(const std::string& assertion);
+/// Throws InputError when an assertion is malformed or names nothing that a result has; to be called before a
+/// long run. Numbers inside `ranks` and `kernels` are known only after it.
+void check_assertion_early(const std::string& assertion);
 
 }  // namespace trainsim::report

@@ -330,7 +330,8 @@ TEST(GradientBuckets, AreAllAwaitedBeforeTheOptimizer) {
 
 /// Bytes that the optimizer's kernel of this name moves.
 double optimizer_bytes(const ParallelPlan& plan, const std::string& name) {
-  for (const program::Segment& segment : programs_of(gpt({8}), plan).front().segments) {
+  const Program program = programs_of(gpt({8}), plan).front();
+  for (const program::Segment& segment : program.segments) {
     for (const program::Kernel& kernel : segment.kernels) {
       if (kernel.kind == program::KernelKind::kOptimizer && kernel.name == name) return kernel.bytes;
     }

@@ -423,7 +423,10 @@ TEST(JsonResult, EndsInANewline) {
 }
 
 TEST(TextResult, NamesItsConventions) {
-  const std::string text = to_text(written_by_hand().summary());
+  // Long texts are broken into lines.
+  std::istringstream words(to_text(written_by_hand().summary()));
+  std::string text;
+  for (std::string word; words >> word;) text += word + " ";
   for (const char* part : {"what it is about", "12.00 s", "30.0 GiB", "a warning",
                            "attention FLOPs counted in full", "GiB = 2^30 bytes", "dense bf16 peak"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part;
@@ -510,14 +513,22 @@ TEST(Assertions, AcceptNumbersOnly) {
 TEST(Assertions, MustBeWellFormed) {
   for (const char* assertion : {"", "mfu", "mfu=0.5", "mfu!0.5", "<=0.5", "mfu<=", "mfu<=half", "mfu<=0.5x",
                                 "mfu<<1", "mfu=<1", "mfu<=inf", "mfu<=nan", "mfu>0.1 and hfu>0.1"}) {
-    EXPECT_EQ(
-        error_of([&] { check_assertion_syntax(assertion); }),
-        "--assert '" + std::string(assertion) +
-            "': error: not an assertion; write a name of the result, one of <= >= == != < >, and a number, "
-            "such as 'bubble_ratio<=0.10'");
+    const std::string expected = "--assert '" + std::string(assertion) +
+                                 "': error: not an assertion; write a name of the result, one of <= >= == != "
+                                 "< >, and a number, such as "
+                                 "'bubble_ratio<=0.10'";
+    EXPECT_EQ(error_of([&] { holds(assertion); }), expected);
+    EXPECT_EQ(error_of([&] { check_assertion_early(assertion); }), expected);
   }
-  EXPECT_NO_THROW(check_assertion_syntax("mfu>=0.5"));
-  EXPECT_NO_THROW(check_assertion_syntax("anything > -1e-3"));
+}
+
+TEST(Assertions, AreCheckedBeforeTheRunAsFarAsTheyCan) {
+  EXPECT_EQ(error_of([] { check_assertion_early("mfu >= 0.5"); }), "");
+  EXPECT_EQ(error_of([] { check_assertion_early("bubble_ratio_theory > -1e-3"); }), "");
+  EXPECT_EQ(error_of([] { check_assertion_early("ranks.7.busy_s > 1"); }), "");
+  EXPECT_EQ(error_of([] { check_assertion_early("buble_ratio<=0.1"); }),
+            "--assert 'buble_ratio<=0.1': error: the result has no number 'buble_ratio'; did you mean "
+            "'bubble_ratio'?");
 }
 
 // --- Numbers for people ---
@@ -562,6 +573,13 @@ TEST(Format, CountsHaveADecimalSuffix) {
   EXPECT_EQ(count(1.008e12), "1.008 T");
   EXPECT_EQ(count(25.5e6), "25.50 M");
   EXPECT_EQ(count(1234), "1234");
+}
+
+TEST(Format, WrapsAtSpaces) {
+  EXPECT_EQ(wrap("one two three", 7, 2), "one two\n  three");
+  EXPECT_EQ(wrap("one two three", 6, 0), "one\ntwo\nthree");
+  EXPECT_EQ(wrap("one", 2, 1), "one");  // longer than a line
+  EXPECT_EQ(wrap("", 7, 2), "");
 }
 
 TEST(Format, WordsAndPadding) {
