@@ -14,18 +14,18 @@ install_missing() {
     echo "trainsim: error: these packages are missing, and this is not a Debian system:$missing" >&2
     return 1
   fi
-  root=""
+  as_root=""
   if [ "$(id -u)" -ne 0 ]; then
     if ! sudo -n true 2>/dev/null; then
       echo "trainsim: error: packages are missing; install them with" >&2
       echo "  sudo apt-get install --no-install-recommends$missing" >&2
       return 1
     fi
-    root="sudo"
+    as_root="sudo"
   fi
   echo "trainsim: installing$missing" >&2
-  $root apt-get update >&2 &&
-    DEBIAN_FRONTEND=noninteractive $root apt-get install -y --no-install-recommends $missing >&2
+  $as_root apt-get update >&2 &&
+    DEBIAN_FRONTEND=noninteractive $as_root apt-get install -y --no-install-recommends $missing >&2
 }
 
 # build_preset PRESET [CMAKE_OPTION…]: configures and builds quietly; the whole log is shown when it fails.
