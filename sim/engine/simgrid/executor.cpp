@@ -305,6 +305,7 @@ program::Timeline SimgridExecutor::run(const program::Job& job) {
   if (std::exchange(used, true)) throw std::logic_error("SimGrid can run only once in a process");
   std::vector<std::string> words = engine_arguments();
   std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
   for (std::string& word : words) arguments.push_back(word.data());
   int count = static_cast<int>(arguments.size());
   arguments.push_back(nullptr);
