@@ -139,7 +139,7 @@ program::Segment KernelModel::segment(std::string name, std::vector<program::Ker
     segment.flops += kernel.flops;
   }
   segment.launch_seconds = static_cast<double>(launches) * launch_interval_;
-  segment.seconds = std::max(gpu_seconds, segment.launch_seconds);
+  segment.seconds = gpu_seconds;
   segment.kernels = std::move(kernels);
   return segment;
 }

@@ -60,7 +60,7 @@ class KernelModel {
   program::Kernel random_stream(std::string name, double bytes) const;
   /// The same GPU while a collective runs beside: fewer multiprocessors for compute.
   KernelModel beside_communication() const;
-  /// Kernels run back to back: GPU time, or the host's launch time when that is longer.
+  /// Kernels run back to back, with the time that the host needs to launch them.
   program::Segment segment(std::string name, std::vector<program::Kernel> kernels) const;
   /// Bytes of an element of activations and parameters.
   double element_bytes() const { return static_cast<double>(element_bytes_); }

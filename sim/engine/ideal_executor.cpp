@@ -32,6 +32,7 @@ class IdealRun {
     const std::vector<Instruction>* code = nullptr;
     std::size_t next = 0;
     Seconds now = 0;
+    program::Host host;
     /// Set while the stream is inside a collective that others have not reached, and its outcome once all
     /// have.
     bool in_collective = false;
@@ -55,6 +56,7 @@ class IdealRun {
   void advance(std::size_t key);
   /// Runs one instruction; false when it has to wait.
   bool step(std::size_t key, const Instruction& instruction);
+  void compute(std::size_t key, const Instruction& instruction);
   bool collective(std::size_t key, const Instruction& instruction);
   void send(std::size_t key, const Instruction& instruction);
   bool receive(std::size_t key, const Instruction& instruction);
@@ -91,7 +93,7 @@ IdealRun::IdealRun(const program::Job& job, const ExecutorOptions& options)
     events_.emplace_back(program.events);
     messages_.emplace_back(program.messages);
     for (const auto& code : program.streams) {
-      streams_.push_back({&code});
+      streams_.emplace_back().code = &code;
       if (!code.empty()) ++timeline_.actors;
       runnable_.push_back(streams_.size() - 1);
     }
@@ -123,13 +125,12 @@ bool IdealRun::step(std::size_t key, const Instruction& instruction) {
   const std::size_t rank = key / program::kStreams;
   program::RankRecorder& recorder = recorders_[rank];
   switch (instruction.op) {
-    case Opcode::kCompute: {
-      const Seconds duration = instruction.amount * job_.ranks[rank].slowdown;
-      ++timeline_.activities;
-      spend(key, instruction.cause, duration);
-      stream.now += duration;
+    case Opcode::kCompute:
+      compute(key, instruction);
       return true;
-    }
+    case Opcode::kSynchronize:
+      stream.host.synchronize(stream.now);
+      return true;
     case Opcode::kCollective:
       return collective(key, instruction);
     case Opcode::kSend:
@@ -156,6 +157,18 @@ bool IdealRun::step(std::size_t key, const Instruction& instruction) {
       return true;
   }
   return true;
+}
+
+void IdealRun::compute(std::size_t key, const Instruction& instruction) {
+  StreamState& stream = streams_[key];
+  const program::Rank& rank = job_.ranks[key / program::kStreams];
+  const Seconds duration = instruction.amount * rank.slowdown;
+  const program::Segment& segment = job_.programs[rank.program].segments[instruction.id];
+  const Seconds end = stream.host.run(stream.now, duration, segment.launch_seconds);
+  ++timeline_.activities;
+  spend(key, instruction.cause, duration);
+  spend(key, Cause::kLaunch, end - stream.now - duration);
+  stream.now = end;
 }
 
 bool IdealRun::collective(std::size_t key, const Instruction& instruction) {

@@ -127,6 +127,12 @@ void Emitter::wait(Stream stream, std::uint32_t event, Cause cause) {
   push(stream, instruction);
 }
 
+void Emitter::synchronize() {
+  Instruction instruction;
+  instruction.op = Opcode::kSynchronize;
+  push(Stream::kCompute, instruction);
+}
+
 void Emitter::begin_slot(char kind, std::int32_t micro_batch, std::int32_t chunk) {
   Instruction instruction;
   instruction.op = Opcode::kSlotBegin;

@@ -44,6 +44,8 @@ class Emitter {
   /// Marks a new event on a stream; the number is for `wait`.
   std::uint32_t record(program::Stream stream);
   void wait(program::Stream stream, std::uint32_t event, program::Cause cause);
+  /// The host waits for the compute stream here.
+  void synchronize();
   void begin_slot(char kind, std::int32_t micro_batch, std::int32_t chunk);
   void end_slot();
 

@@ -6,6 +6,7 @@
 #include "sim/lowering/ends.hpp"
 #include "sim/lowering/layer.hpp"
 #include "sim/lowering/stage.hpp"
+#include "sim/program/timeline.hpp"
 
 namespace trainsim::lowering {
 
@@ -45,13 +46,31 @@ void apply_profile(const plan::StageProfile& profile, StageContext& context) {
   context.ends.head_backward.clear();
 }
 
-Seconds pass_seconds(const Pass& pass, const cost::KernelModel& kernels) {
-  Seconds total = 0;
-  for (const Step& step : pass) {
-    if (step.kind == StepKind::kCompute) total += kernels.segment(step.name, step.kernels).seconds;
+/// One GPU with its host, on which passes run one after the other.
+class SingleGpu {
+ public:
+  explicit SingleGpu(const cost::KernelModel& kernels) : kernels_(kernels) {}
+
+  /// The pass's compute as segments; a single GPU communicates with nobody.
+  std::vector<program::Segment> segments(const Pass& pass) const {
+    std::vector<program::Segment> result;
+    for (const Step& step : pass) {
+      if (step.kind == StepKind::kCompute) result.push_back(kernels_.segment(step.name, step.kernels));
+    }
+    return result;
   }
-  return total;
-}
+  void run(const std::vector<program::Segment>& segments) {
+    for (const program::Segment& segment : segments) {
+      now_ = host_.run(now_, segment.seconds, segment.launch_seconds);
+    }
+  }
+  Seconds now() const { return now_; }
+
+ private:
+  const cost::KernelModel& kernels_;
+  program::Host host_;
+  Seconds now_ = 0;
+};
 
 }  // namespace
 
@@ -120,21 +139,32 @@ Seconds single_gpu_time(const model::ModelSpec& model, const plan::ParallelPlan&
   single.sharding = plan::Sharding::kNone;
   single.pipeline_layout.clear();
   const cost::KernelModel kernels = kernel_model(gpu, single);
-  const auto micro_batches = static_cast<double>(single.micro_batches());
   const auto parameters = static_cast<double>(stage_parameters(model, single, 0));
-  const Seconds optimizer = pass_seconds(optimizer_pass(single, kernels, parameters, parameters), kernels);
+  SingleGpu one(kernels);
+  const auto optimizer = one.segments(optimizer_pass(single, kernels, parameters, parameters));
   if (plan.profile) {
-    const auto stages = static_cast<double>(plan.pipeline_parallel * plan.tensor_parallel);
-    return micro_batches * stages * (plan.profile->forward + plan.profile->backward) + optimizer;
+    one.run(optimizer);
+    const auto slots =
+        static_cast<double>(single.micro_batches() * plan.pipeline_parallel * plan.tensor_parallel);
+    return slots * (plan.profile->forward + plan.profile->backward) + one.now();
   }
   const LayerPasses layer = layer_passes(model, single, kernels);
   const Ends ends = build_ends(model, single, kernels);
-  const Seconds layers = static_cast<double>(model.num_layers) *
-                         (pass_seconds(layer.forward, kernels) + pass_seconds(layer.backward, kernels));
-  const Seconds outside =
-      pass_seconds(ends.embedding_forward, kernels) + pass_seconds(ends.embedding_backward, kernels) +
-      pass_seconds(ends.head_forward, kernels) + pass_seconds(ends.head_backward, kernels);
-  return micro_batches * (layers + outside) + optimizer;
+  const auto forward = one.segments(layer.forward);
+  const auto backward = one.segments(layer.backward);
+  const auto begin = one.segments(ends.embedding_forward);
+  auto turn = one.segments(ends.head_forward);
+  for (program::Segment& segment : one.segments(ends.head_backward)) turn.push_back(std::move(segment));
+  const auto end = one.segments(ends.embedding_backward);
+  for (std::int64_t micro_batch = 0; micro_batch < single.micro_batches(); ++micro_batch) {
+    one.run(begin);
+    for (std::int64_t i = 0; i < model.num_layers; ++i) one.run(forward);
+    one.run(turn);
+    for (std::int64_t i = 0; i < model.num_layers; ++i) one.run(backward);
+    one.run(end);
+  }
+  one.run(optimizer);
+  return one.now();
 }
 
 }  // namespace trainsim::lowering

@@ -100,6 +100,8 @@ void StageLowering::emit_arrival(const Slot& slot) {
     emit_.collective(Stream::kCompute, GroupKind::kTensor, CollectiveOp::kAllGather,
                      static_cast<double>(shapes.residual_bytes()), Cause::kPipelineCommunication);
   }
+  // Megatron-LM synchronises with the GPU after transfers that it does not overlap.
+  if (!context_.plan.overlap_point_to_point) emit_.synchronize();
 }
 
 void StageLowering::emit_transfer(const Slot& slot) {

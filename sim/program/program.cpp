@@ -25,7 +25,8 @@ constexpr std::array<const char*, kCauses> kCauseNames = {"forward",
                                                           "data_communication",
                                                           "embedding_communication",
                                                           "bubble",
-                                                          "imbalance"};
+                                                          "imbalance",
+                                                          "launch"};
 constexpr std::array<const char*, kMemoryCategories> kMemoryNames = {
     "parameters",    "gradients", "optimizer_state",       "activations",
     "recomputation", "logits",    "communication_buffers", "temporary"};

@@ -56,8 +56,10 @@ enum class Cause : std::uint8_t {
   kBubble,
   /// Waiting for slower members of a collective, or for the slowest rank to end the step.
   kImbalance,
+  /// The GPU has run dry and waits for the host to launch kernels.
+  kLaunch,
 };
-inline constexpr int kCauses = 10;
+inline constexpr int kCauses = 11;
 /// Name for tables and JSON, such as "tensor_communication".
 const char* to_string(Cause cause);
 
@@ -78,8 +80,14 @@ const char* to_string(MemoryCategory category);
 
 /// What an instruction does.
 enum class Opcode : std::uint8_t {
-  /// Occupies the stream for a segment's time. id = segment, amount = seconds.
+  /// Occupies the stream for a segment's time. id = segment, amount = seconds. The host launches the
+  /// segment's kernels
+  /// one after the other, ahead of the GPU; a segment can't end before the host has launched the last of
+  /// them.
   kCompute,
+  /// The host waits until the stream has reached this point, and launches nothing meanwhile; takes no time
+  /// itself.
+  kSynchronize,
   /// Runs `collective` over the rank's group `group`. amount = bytes of the whole tensor.
   kCollective,
   /// Sends a message to `peer` and waits until it has left. id = message of the receiver, amount = bytes.

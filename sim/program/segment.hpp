@@ -33,14 +33,12 @@ struct Kernel {
 struct Segment {
   std::string name;
   std::vector<Kernel> kernels;
-  /// Time of the whole segment: the larger of GPU time and launch time.
+  /// Time of the whole segment on the GPU.
   Seconds seconds = 0;
   /// Time that the host needs to launch it.
   Seconds launch_seconds = 0;
   /// Operations executed.
   Flops flops = 0;
-  /// Whether the host's launch rate is the limit.
-  bool launch_bound() const { return launch_seconds >= seconds && seconds > 0; }
 };
 
 }  // namespace trainsim::program

@@ -52,6 +52,27 @@ struct Timeline {
   std::int64_t activities = 0;
 };
 
+/// The host thread of a rank, which launches the kernels of the compute stream ahead of the GPU.
+class Host {
+ public:
+  /// Launches a segment that is ready at `now` and takes `gpu` seconds on the GPU; `launch` is the time that
+  /// launching takes. Returns when the segment ends: the GPU works without a pause if the host is ahead, else
+  /// the segment ends as the last kernel has been launched.
+  Seconds run(Seconds now, Seconds gpu, Seconds launch) {
+    launched_ += launch;
+    const Seconds end = now + gpu;
+    return end > launched_ ? end : launched_;
+  }
+  /// The host waits for the GPU, which is at `now`.
+  void synchronize(Seconds now) {
+    if (now > launched_) launched_ = now;
+  }
+
+ private:
+  /// When the last kernel so far has been launched.
+  Seconds launched_ = 0;
+};
+
 /// Collects what a rank does while an executor runs it.
 class RankRecorder {
  public:

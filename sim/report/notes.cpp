@@ -96,11 +96,10 @@ std::vector<std::string> explain(const Summary& summary) {
     notes.push_back("Gradient and parameter exchange that is not hidden takes " +
                     percent(data / summary.step_time) + " of the step.");
   }
-  if (summary.launch_bound_share > 0.2) {
-    notes.push_back(
-        "Limited by kernel launches: in " + percent(summary.launch_bound_share) +
-        " of the compute time the GPU waits for the host; larger micro-batches, less tensor parallelism, "
-        "software.launch: cuda-graph or more fusion would help.");
+  if (summary.launch_bound_share > 0.05) {
+    notes.push_back("Limited by kernel launches: for " + percent(summary.launch_bound_share) +
+                    " of the step the GPU waits for the host; larger micro-batches, less tensor parallelism, "
+                    "software.launch: cuda-graph or more fusion would help.");
   }
   notes.push_back(memory_note(summary));
   return notes;

@@ -91,8 +91,6 @@ void add_kernels(const Run& run, Summary& summary) {
     ranks[rank.program] += represents;
   }
   std::map<std::string, KernelShare> by_name;
-  Seconds total = 0;
-  Seconds launch_bound = 0;
   for (std::size_t p = 0; p < run.job.programs.size(); ++p) {
     const program::Program& program = run.job.programs[p];
     std::vector<double> runs(program.segments.size(), 0.0);
@@ -101,8 +99,6 @@ void add_kernels(const Run& run, Summary& summary) {
     }
     for (std::size_t s = 0; s < program.segments.size(); ++s) {
       const program::Segment& segment = program.segments[s];
-      total += runs[s] * segment.seconds;
-      if (segment.launch_bound()) launch_bound += runs[s] * segment.seconds;
       for (const program::Kernel& kernel : segment.kernels) {
         KernelShare& share = by_name[kernel.name];
         share.name = kernel.name;
@@ -117,7 +113,8 @@ void add_kernels(const Run& run, Summary& summary) {
   }
   std::stable_sort(summary.kernels.begin(), summary.kernels.end(),
                    [](const KernelShare& a, const KernelShare& b) { return a.seconds > b.seconds; });
-  summary.launch_bound_share = total > 0 ? launch_bound / total : 0;
+  summary.launch_bound_share =
+      summary.breakdown[static_cast<std::size_t>(program::Cause::kLaunch)] / summary.step_time;
 }
 
 void add_rates(const Run& run, Summary& summary) {

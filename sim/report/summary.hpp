@@ -91,7 +91,7 @@ struct Summary {
   std::vector<RankSummary> ranks;
   /// Kernels of the step by time, largest first.
   std::vector<KernelShare> kernels;
-  /// Share of compute time in segments that the host's launch rate limits.
+  /// Share of the step in which the GPU waits for the host to launch kernels.
   double launch_bound_share = 0;
   double parameters = 0;
   double model_flops = 0;

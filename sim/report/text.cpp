@@ -93,7 +93,8 @@ std::string breakdown(const Summary& summary) {
   std::string text = "\nWhere the step goes (mean over ranks)\n";
   for (std::size_t c = 0; c < summary.breakdown.size(); ++c) {
     const Seconds seconds = summary.breakdown[c];
-    if (seconds <= 1e-9 * summary.step_time) continue;
+    // Too little to show among rows of this precision.
+    if (seconds < 1e-5 * summary.step_time) continue;
     text += table_row(words(program::to_string(static_cast<Cause>(c))),
                       pad_left(duration(seconds), 10) + pad_left(percent(seconds / summary.step_time), 9));
   }

@@ -143,6 +143,7 @@ class StreamActor {
   const std::vector<Instruction>& code_;
   std::size_t next_ = 0;
   Seconds now_ = 0;
+  program::Host host_;
   Parker* parker_ = nullptr;
   bool finished_ = false;
 };
@@ -152,6 +153,9 @@ void StreamActor::step(const Instruction& instruction) {
   switch (instruction.op) {
     case Opcode::kCompute:
       compute(instruction);
+      break;
+    case Opcode::kSynchronize:
+      host_.synchronize(now_);
       break;
     case Opcode::kCollective:
       collective(instruction);
@@ -185,9 +189,12 @@ void StreamActor::step(const Instruction& instruction) {
 
 void StreamActor::compute(const Instruction& instruction) {
   const Seconds duration = instruction.amount * bound_.slowdown;
+  const program::Segment& segment = shared_.job.programs[bound_.program].segments[instruction.id];
+  const Seconds end = host_.run(now_, duration, segment.launch_seconds);
   ++shared_.timeline.activities;
-  now_ += duration;
   spend(instruction.cause, duration);
+  spend(Cause::kLaunch, end - now_ - duration);
+  now_ = end;
 }
 
 void StreamActor::collective(const Instruction& instruction) {

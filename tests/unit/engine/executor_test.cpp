@@ -20,11 +20,20 @@ using program::Opcode;
 using program::PeerKind;
 using program::Stream;
 
+/// Compute of segment 0, which costs the host nothing unless a test says so.
 Instruction compute(double seconds) {
   Instruction instruction;
   instruction.op = Opcode::kCompute;
   instruction.amount = seconds;
   return instruction;
+}
+
+/// A program with that segment.
+program::Program one_segment(Seconds launch = 0) {
+  program::Program program;
+  program.segments.resize(1);
+  program.segments[0].launch_seconds = launch;
+  return program;
 }
 
 Instruction all_reduce(double bytes) {
@@ -50,7 +59,7 @@ Instruction message(Opcode op, std::uint32_t id, double bytes) {
 program::Job two_messages() {
   program::Job job;
   job.links = {{"wire", 1e9, 1}};
-  job.programs.resize(2);
+  job.programs.assign(2, one_segment());
   job.programs[0].stream(Stream::kCompute) = {message(Opcode::kSend, 0, 1e9)};
   job.programs[0].stream(Stream::kSend) = {message(Opcode::kSend, 1, 2e9)};
   job.programs[1].messages = 2;
@@ -81,7 +90,7 @@ TEST(Executor, IdealGivesEveryFlowTheWholeLink) {
 program::Job ring(std::int64_t size, double bytes, CollectiveOp op) {
   program::Job job;
   job.links = {{"port", 1e9, 1}};
-  job.programs.resize(1);
+  job.programs.assign(1, one_segment());
   job.programs[0].stream(Stream::kCompute) = {all_reduce(bytes)};
   job.programs[0].stream(Stream::kCompute)[0].collective = op;
   job.ranks.resize(1);
@@ -143,9 +152,37 @@ TEST(Executor, MembersLeaveACollectiveTogether) {
   }
 }
 
+/// Four segments of 1 s that take 3 s to launch: the first ends when it is launched, at 3 s, and so on; a GPU
+/// that starts with 10 s of work lets the host run ahead and never waits, unless the host has synchronised
+/// with it.
+TEST(Executor, TheGpuWaitsForAHostThatDoesNotKeepUp) {
+  program::Job job;
+  job.programs = {one_segment(3.0)};
+  job.ranks.resize(1);
+  std::vector<Instruction>& code = job.programs[0].stream(Stream::kCompute);
+  code = {compute(1), compute(1), compute(1), compute(1)};
+  const auto launch_wait = [&](const program::Timeline& timeline) {
+    return timeline.ranks[0].by_cause[static_cast<std::size_t>(program::Cause::kLaunch)];
+  };
+  const program::Timeline starved = make_ideal_executor()->run(job);
+  EXPECT_NEAR(starved.step_time, 12.0, 1e-12);
+  EXPECT_NEAR(launch_wait(starved), 8.0, 1e-12);
+  code = {compute(10), compute(1), compute(1)};
+  const program::Timeline ahead = make_ideal_executor()->run(job);
+  EXPECT_NEAR(ahead.step_time, 12.0, 1e-12);
+  EXPECT_NEAR(launch_wait(ahead), 0.0, 1e-12);
+  Instruction synchronize;
+  synchronize.op = Opcode::kSynchronize;
+  code = {compute(10), synchronize, compute(1), compute(1)};
+  // Launched at 13 s and 16 s.
+  const program::Timeline synchronised = make_simgrid_executor()->run(job);
+  EXPECT_NEAR(synchronised.step_time, 16.0, 1e-9);
+  EXPECT_NEAR(launch_wait(synchronised), 4.0, 1e-9);
+}
+
 TEST(Executor, EventsOrderStreams) {
   program::Job job;
-  job.programs.resize(1);
+  job.programs.assign(1, one_segment());
   job.programs[0].events = 1;
   Instruction record;
   record.op = Opcode::kRecord;
@@ -167,7 +204,7 @@ TEST(Executor, AFreedTensorDoesNotCountTowardsThePeak) {
   Instruction shrink = grow;
   shrink.op = Opcode::kFree;
   program::Job job;
-  job.programs.resize(1);
+  job.programs.assign(1, one_segment());
   job.programs[0].stream(Stream::kCompute) = {grow, compute(1), shrink, grow,
                                               grow, compute(1), shrink, shrink};
   job.ranks.resize(1);
@@ -180,7 +217,7 @@ TEST(Executor, AFreedTensorDoesNotCountTowardsThePeak) {
 /// Both executors name who waits for what when programs can't end; neither hangs.
 TEST(Executor, DeadlocksAreNamed) {
   program::Job job;
-  job.programs.resize(1);
+  job.programs.assign(1, one_segment());
   job.programs[0].messages = 1;
   job.programs[0].stream(Stream::kCompute) = {message(Opcode::kReceive, 0, 0)};
   job.ranks.resize(1);
@@ -198,7 +235,7 @@ TEST(Executor, DeadlocksAreNamed) {
 
 TEST(Executor, SimgridRefusesASecondRun) {
   program::Job job;
-  job.programs.resize(1);
+  job.programs.assign(1, one_segment());
   job.programs[0].stream(Stream::kCompute) = {compute(1)};
   job.ranks.resize(1);
   EXPECT_NEAR(make_simgrid_executor()->run(job).step_time, 1.0, 1e-12);
