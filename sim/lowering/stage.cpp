@@ -143,12 +143,16 @@ void StageLowering::emit_layers_forward(std::int64_t chunk) {
     Bytes kept = context_.memory.stored;
     if (recomputed(layer)) kept = checkpointed(layer) ? context_.memory.checkpoint : 0;
     emit_.allocate(MemoryCategory::kActivations, activations_, kept);
-    emit_.allocate(MemoryCategory::kTemporary, buffers_, context_.memory.forward_buffers);
-    emit_.allocate(MemoryCategory::kCommunicationBuffers, gathered_, context_.memory.forward_gathered);
-    emit_.emit(forward_);
-    emit_.free(MemoryCategory::kCommunicationBuffers, gathered_, context_.memory.forward_gathered);
-    emit_.free(MemoryCategory::kTemporary, buffers_, context_.memory.forward_buffers);
+    emit_with_buffers(forward_, context_.memory.forward_buffers, context_.memory.forward_gathered);
   }
+}
+
+void StageLowering::emit_with_buffers(const RegisteredPass& pass, Bytes temporary, Bytes gathered) {
+  emit_.allocate(MemoryCategory::kTemporary, buffers_, temporary);
+  emit_.allocate(MemoryCategory::kCommunicationBuffers, gathered_, gathered);
+  emit_.emit(pass);
+  emit_.free(MemoryCategory::kCommunicationBuffers, gathered_, gathered);
+  emit_.free(MemoryCategory::kTemporary, buffers_, temporary);
 }
 
 void StageLowering::emit_backward(const Slot& slot, bool last_backward) {
@@ -182,7 +186,7 @@ void StageLowering::emit_layers_backward(std::int64_t chunk, bool last_backward)
     if (again) {
       for (std::int64_t layer = begin; layer < end; ++layer) {
         emit_.allocate(MemoryCategory::kRecomputation, activations_, context_.memory.stored);
-        emit_.emit(recompute_);
+        emit_with_buffers(recompute_, context_.memory.forward_buffers, context_.memory.forward_gathered);
       }
     }
     for (std::int64_t layer = end; layer > begin; --layer) emit_layer_backward(again, last_backward);
@@ -194,11 +198,7 @@ void StageLowering::emit_layers_backward(std::int64_t chunk, bool last_backward)
 void StageLowering::emit_layer_backward(bool again, bool last_backward) {
   const LayerMemory& memory = context_.memory;
   emit_.allocate(MemoryCategory::kRecomputation, activations_, memory.recomputed_core);
-  emit_.allocate(MemoryCategory::kTemporary, buffers_, memory.backward_buffers);
-  emit_.allocate(MemoryCategory::kCommunicationBuffers, gathered_, memory.backward_gathered);
-  emit_.emit(backward_);
-  emit_.free(MemoryCategory::kCommunicationBuffers, gathered_, memory.backward_gathered);
-  emit_.free(MemoryCategory::kTemporary, buffers_, memory.backward_buffers);
+  emit_with_buffers(backward_, memory.backward_buffers, memory.backward_gathered);
   emit_.free(MemoryCategory::kRecomputation, activations_, memory.recomputed_core);
   emit_.free(again ? MemoryCategory::kRecomputation : MemoryCategory::kActivations, activations_,
              memory.stored);

@@ -35,6 +35,8 @@ class StageLowering {
   void emit_slot(const schedule::Slot& slot, bool last_backward);
   void emit_forward(const schedule::Slot& slot);
   void emit_backward(const schedule::Slot& slot, bool last_backward);
+  /// Emits a pass of a layer with the short-lived memory that it needs.
+  void emit_with_buffers(const RegisteredPass& pass, Bytes temporary, Bytes gathered);
   void emit_layers_forward(std::int64_t chunk);
   void emit_layers_backward(std::int64_t chunk, bool last_backward);
   void emit_layer_backward(bool recomputed, bool last_backward);

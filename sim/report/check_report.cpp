@@ -3,15 +3,13 @@
 
 #include <algorithm>
 
-#include <nlohmann/json.hpp>
-
 #include "sim/report/format.hpp"
+#include "sim/report/json_dump.hpp"
 
 namespace trainsim::report {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
 using Pairs = std::vector<std::pair<std::string, std::string>>;
 
 std::string table(const Pairs& rows) {
@@ -48,7 +46,7 @@ std::string to_json(const CheckReport& report) {
                      {"derived", object(report.derived)},
                      {"defaults", object(report.defaults)},
                      {"warnings", report.warnings}};
-  return json.dump(2) + "\n";
+  return dump(json);
 }
 
 std::string presets_to_text(const PresetList& presets) {
@@ -58,7 +56,7 @@ std::string presets_to_text(const PresetList& presets) {
 std::string presets_to_json(const PresetList& presets) {
   Json list = Json::array();
   for (const auto& [name, note] : presets) list.push_back({{"name", name}, {"note", note}});
-  return list.dump(2) + "\n";
+  return dump(list);
 }
 
 }  // namespace trainsim::report

@@ -10,11 +10,11 @@ namespace trainsim::report {
 std::string number(double value, int digits = 4);
 /// "27.3 %" from 0.273; small shares keep two significant digits.
 std::string percent(double share);
-/// "18.13 s", "4.2 ms" or "35 us".
+/// "18.13 s", "4.200 ms" or "35.00 us".
 std::string duration(Seconds seconds);
 /// "61.3 GiB" (2^30 bytes); below a tenth of it in MiB.
 std::string gib(Bytes bytes);
-/// "174.6 B", "1.2 T": a count with its decimal suffix.
+/// "174.6 B", "1.200 T": a count with its decimal suffix.
 std::string count(double value);
 /// "optimizer_state" as "optimizer state".
 std::string words(std::string name);

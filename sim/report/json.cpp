@@ -2,16 +2,13 @@
 #include <cmath>
 #include <cstdlib>
 
-#include <nlohmann/json.hpp>
-
 #include "sim/base/spelling.hpp"
+#include "sim/report/json_dump.hpp"
 #include "sim/report/writers.hpp"
 
 namespace trainsim::report {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Json by_cause(const std::array<Seconds, program::kCauses>& seconds) {
   Json json = Json::object();
@@ -228,7 +225,7 @@ const Json& number_at(const Json& json, const std::string& text, const Assertion
 }  // namespace
 
 std::string to_json(const Summary& summary) {
-  return to_tree(summary).dump(2) + "\n";
+  return dump(to_tree(summary));
 }
 
 void check_assertion_early(const std::string& text) {

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+namespace trainsim::report {
+
+/// JSON whose objects keep the order in which they were written.
+using Json = nlohmann::ordered_json;
+
+/// Indented text that ends in a newline; a file name that is not UTF-8 keeps what can be kept of it.
+inline std::string dump(const Json& json) {
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace trainsim::report
