@@ -22,6 +22,8 @@ void RankRecorder::wait_for_event(Seconds from, Seconds to, Cause cause) {
   }
   spend(Cause::kImbalance, idle);
   spend(cause, to - from - idle);
+  // The compute stream never looks back before `to`.
+  std::erase_if(member_waits_, [to](const auto& wait) { return wait.second <= to; });
 }
 
 void RankRecorder::begin_slot(std::uint32_t slot, Seconds now) {
