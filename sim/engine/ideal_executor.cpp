@@ -198,7 +198,8 @@ bool IdealRun::collective(std::size_t key, const Instruction& instruction) {
     spend(key, Cause::kImbalance, stream.collective_ready - stream.now);
     spend(key, instruction.cause, stream.collective_end - stream.collective_ready);
   } else {
-    recorders_[key / program::kStreams].note_member_wait(stream.now, stream.collective_ready);
+    recorders_[key / program::kStreams].note_member_wait(instruction.cause, stream.now,
+                                                         stream.collective_ready);
   }
   stream.now = stream.collective_end;
   stream.in_collective = false;

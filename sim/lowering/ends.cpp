@@ -85,13 +85,15 @@ Ends build_ends(const model::ModelSpec& model, const plan::ParallelPlan& plan,
 Pass optimizer_pass(const plan::ParallelPlan& plan, const cost::KernelModel& kernels, double parameters,
                     double held) {
   const auto gradient = static_cast<double>(plan.gradient_bytes);
-  Kernels work = {kernels.stream("gradient norm", held * gradient, 2, program::KernelKind::kOptimizer)};
+  Kernels work = {kernels.stream("gradient norm", parameters * gradient, 2, program::KernelKind::kOptimizer)};
   if (plan.gradient_bytes < 4) {
     work.push_back(kernels.stream("gradients to fp32", parameters * (gradient + 4.0), 1,
                                   program::KernelKind::kOptimizer));
   }
-  // Gradient (4), master weight, two moments (8 each, read and written) and the new parameter.
-  const double adam = 4.0 + 3.0 * 8.0 + kernels.element_bytes();
+  // Gradient (4), master weight and two moments (8 each, read and written), and the new parameter, unless it
+  // is its own master.
+  const double copy = plan.precision == plan::Precision::kFp32 ? 0.0 : kernels.element_bytes();
+  const double adam = 4.0 + 3.0 * 8.0 + copy;
   work.push_back(kernels.stream("adam", parameters * adam, 4, program::KernelKind::kOptimizer));
   work.push_back(kernels.stream("clear gradients", held * gradient, 1, program::KernelKind::kOptimizer));
   Pass pass;

@@ -243,7 +243,11 @@ void StageLowering::emit_step_end() {
                      Cause::kEmbeddingCommunication);
   }
   const double shard = zero1 ? held / static_cast<double>(plan.data_parallel) : held;
+  // Gradients of two bytes are copied to fp32 for the optimizer.
+  const Bytes copies = plan.gradient_bytes < 4 ? static_cast<Bytes>(4.0 * shard) : 0;
+  emit_.allocate(MemoryCategory::kTemporary, buffers_, copies);
   emit_.emit(emit_.register_pass(optimizer_pass(plan, context_.kernels, shard, held)));
+  emit_.free(MemoryCategory::kTemporary, buffers_, copies);
   if (zero1) {
     emit_.collective(Stream::kCompute, GroupKind::kData, CollectiveOp::kAllGather,
                      held * static_cast<double>(plan.element_bytes()), Cause::kDataCommunication);

@@ -11,19 +11,19 @@ void RankRecorder::wait_for_transfer(Seconds from, Seconds to, Seconds started, 
   spend(transfer, to - begin);
 }
 
-void RankRecorder::note_member_wait(Seconds from, Seconds to) {
-  if (to > from) member_waits_.emplace_back(from, to);
+void RankRecorder::note_member_wait(Cause cause, Seconds from, Seconds to) {
+  if (to > from) member_waits_.push_back({cause, from, to});
 }
 
 void RankRecorder::wait_for_event(Seconds from, Seconds to, Cause cause) {
   Seconds idle = 0;
-  for (auto wait = member_waits_.rbegin(); wait != member_waits_.rend() && wait->second > from; ++wait) {
-    idle += std::max(0.0, std::min(to, wait->second) - std::max(from, wait->first));
+  for (const MemberWait& wait : member_waits_) {
+    if (wait.cause == cause) idle += std::max(0.0, std::min(to, wait.to) - std::max(from, wait.from));
   }
   spend(Cause::kImbalance, idle);
   spend(cause, to - from - idle);
   // The compute stream never looks back before `to`.
-  std::erase_if(member_waits_, [to](const auto& wait) { return wait.second <= to; });
+  std::erase_if(member_waits_, [to](const MemberWait& wait) { return wait.to <= to; });
 }
 
 void RankRecorder::begin_slot(std::uint32_t slot, Seconds now) {
@@ -37,6 +37,7 @@ void RankRecorder::end_slot(Seconds now) {
   span.end = now;
   timeline_.busy += now - span.begin;
   timeline_.last_slot = now;
+  timeline_.imbalance_in_slots = timeline_.by_cause[static_cast<std::size_t>(Cause::kImbalance)];
   current_slot_ = -1;
 }
 
@@ -56,11 +57,20 @@ void RankRecorder::finish(Seconds now) {
 }
 
 void close(Timeline& timeline) {
-  for (const RankTimeline& rank : timeline.ranks) timeline.step_time = std::max(timeline.step_time, rank.end);
+  Seconds window_end = 0;
+  for (const RankTimeline& rank : timeline.ranks) {
+    timeline.step_time = std::max(timeline.step_time, rank.end);
+    window_end = std::max(window_end, rank.last_slot);
+  }
   for (RankTimeline& rank : timeline.ranks) {
     Seconds accounted = 0;
     for (const Seconds seconds : rank.by_cause) accounted += seconds;
-    rank.by_cause[static_cast<std::size_t>(Cause::kImbalance)] += timeline.step_time - accounted;
+    Seconds& imbalance = rank.by_cause[static_cast<std::size_t>(Cause::kImbalance)];
+    imbalance += timeline.step_time - accounted;
+    // A stage that is through waits for the others to drain: the second half of the bubble.
+    const Seconds drain = std::clamp(imbalance - rank.imbalance_in_slots, 0.0, window_end - rank.last_slot);
+    imbalance -= drain;
+    rank.by_cause[static_cast<std::size_t>(Cause::kBubble)] += drain;
   }
 }
 

@@ -2,7 +2,6 @@
 #pragma once
 #include <array>
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 #include "sim/base/units.hpp"
@@ -30,6 +29,8 @@ struct RankTimeline {
   /// First slot's begin and last slot's end.
   Seconds first_slot = 0;
   Seconds last_slot = 0;
+  /// Imbalance booked by the end of the last slot.
+  Seconds imbalance_in_slots = 0;
   /// When the rank's last stream ended.
   Seconds end = 0;
   /// Slots in the order in which they ran.
@@ -85,7 +86,7 @@ class RankRecorder {
   /// before is idle (`idle`), the time after is communication (`transfer`).
   void wait_for_transfer(Seconds from, Seconds to, Seconds started, Cause idle, Cause transfer);
   /// A stream beside the compute stream waited for the other members of a collective.
-  void note_member_wait(Seconds from, Seconds to);
+  void note_member_wait(Cause cause, Seconds from, Seconds to);
   /// The compute stream waited for an event of another stream. Where that stream itself waited for other
   /// members the time is imbalance, the rest is `cause`.
   void wait_for_event(Seconds from, Seconds to, Cause cause);
@@ -98,14 +99,23 @@ class RankRecorder {
   void finish(Seconds now);
 
  private:
+  /// A wait of a stream for the other members of a collective of this cause. One stream serves each cause, so
+  /// waits of one cause never overlap.
+  struct MemberWait {
+    Cause cause = Cause::kImbalance;
+    Seconds from = 0;
+    Seconds to = 0;
+  };
+
   RankTimeline& timeline_;
   MemoryByCategory memory_{};
   Bytes total_ = 0;
   std::int32_t current_slot_ = -1;
-  std::vector<std::pair<Seconds, Seconds>> member_waits_;
+  std::vector<MemberWait> member_waits_;
 };
 
-/// Ends a timeline: sets the step time and books each rank's wait for the slowest one as imbalance.
+/// Ends a timeline: sets the step time and books each rank's wait for the others: until the
+/// last stage has drained as bubble, then as imbalance.
 void close(Timeline& timeline);
 
 }  // namespace trainsim::program

@@ -217,7 +217,7 @@ void StreamActor::collective(const Instruction& instruction) {
     spend(Cause::kImbalance, state.ready - now_);
     spend(instruction.cause, state.end - state.ready);
   } else {
-    shared_.recorders[rank_].note_member_wait(now_, state.ready);
+    shared_.recorders[rank_].note_member_wait(instruction.cause, now_, state.ready);
   }
   now_ = state.end;
 }

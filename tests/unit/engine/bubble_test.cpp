@@ -95,6 +95,8 @@ TEST(Bubble, FourStagesEightMicroBatches) {
   const report::Summary summary =
       simulate(plan_of(ScheduleKind::kOneFOneB, {4, 8, 1}), *engine::make_ideal_executor());
   EXPECT_NEAR(summary.bubble_ratio, 3.0 / 11.0, 1e-12);
+  // Fill, steady state and drain: 3 slots of 8 ms idle on every stage, all of it booked as bubble.
+  EXPECT_NEAR(summary.breakdown[static_cast<std::size_t>(program::Cause::kBubble)], 24e-3, 1e-12);
 }
 
 }  // namespace

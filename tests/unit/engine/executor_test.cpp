@@ -214,6 +214,19 @@ TEST(Executor, AFreedTensorDoesNotCountTowardsThePeak) {
   EXPECT_EQ(rank.memory_at_end[static_cast<std::size_t>(program::MemoryCategory::kActivations)], 0);
 }
 
+/// Two streams wait for other members at overlapping times; an event of one must not be charged with the
+/// other's wait, and no cause may come out negative.
+TEST(Executor, WaitsOfOneStreamDoNotCountForAnother) {
+  program::RankTimeline rank;
+  program::RankRecorder recorder(rank);
+  recorder.note_member_wait(program::Cause::kDataCommunication, 0.0, 10.0);
+  recorder.note_member_wait(program::Cause::kTensorCommunication, 2.0, 5.0);
+  recorder.wait_for_event(1.0, 6.0, program::Cause::kTensorCommunication);
+  // Of the 5 s, 3 s were the tensor stream's own wait for members.
+  EXPECT_DOUBLE_EQ(rank.by_cause[static_cast<std::size_t>(program::Cause::kImbalance)], 3.0);
+  EXPECT_DOUBLE_EQ(rank.by_cause[static_cast<std::size_t>(program::Cause::kTensorCommunication)], 2.0);
+}
+
 /// Both executors name who waits for what when programs can't end; neither hangs.
 TEST(Executor, DeadlocksAreNamed) {
   program::Job job;

@@ -340,16 +340,19 @@ double optimizer_bytes(const ParallelPlan& plan, const std::string& name) {
 }
 
 /// Adam reads the gradient (4), reads and writes master weight and two moments (24), and writes the parameter
-/// (2). The norm reads all gradients that the rank holds.
+/// (2). With a distributed optimizer each rank adds up the norm of its shard; in fp32 the parameter is its
+/// own master.
 TEST(Optimizer, UpdatesItsShardOnly) {
   const double parameters = 8 * kLayerParameters + kEmbeddingParameters + 2 * kHidden;
   ParallelPlan plan = split_plan({1, 1, 1, 4});
   EXPECT_EQ(optimizer_bytes(plan, "adam"), 30 * parameters);
   plan.sharding = plan::Sharding::kZero1;
   EXPECT_EQ(optimizer_bytes(plan, "adam"), 30 * parameters / 4);
-  EXPECT_EQ(optimizer_bytes(plan, "gradient norm"), 4 * parameters);
+  EXPECT_EQ(optimizer_bytes(plan, "gradient norm"), 4 * parameters / 4);
   plan.gradient_bytes = 2;
-  EXPECT_EQ(optimizer_bytes(plan, "gradient norm"), 2 * parameters);
+  EXPECT_EQ(optimizer_bytes(plan, "gradient norm"), 2 * parameters / 4);
+  plan.precision = plan::Precision::kFp32;
+  EXPECT_EQ(optimizer_bytes(plan, "adam"), 28 * parameters / 4);
 }
 
 /// Position of the last instruction of a kind on the compute stream, or -1.
