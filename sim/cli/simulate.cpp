@@ -7,6 +7,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include <spdlog/spdlog.h>
+
 #include "sim/folding/fold.hpp"
 #include "sim/lowering/lower.hpp"
 #include "sim/schedule/schedule.hpp"
@@ -14,6 +16,9 @@
 namespace trainsim::cli {
 
 namespace {
+
+/// Simulated ranks from which a run takes tens of seconds.
+constexpr std::size_t kManyRanks = 2000;
 
 constexpr std::array<const char*, 3> kNetworkNames = {"flow", "ideal", "free"};
 
@@ -43,6 +48,13 @@ program::Timeline run_job(const config::Experiment& experiment, const program::J
 report::Summary simulate(const config::Experiment& experiment, bool fold, const engine::Progress& progress) {
   const auto begin = std::chrono::steady_clock::now();
   const program::Job job = build_job(experiment, fold);
+  if (fold && job.ranks.size() > kManyRanks) {
+    spdlog::warn(
+        "only {} of {} ranks are alike enough to be left out (a slow GPU or an uneven network sets them "
+        "apart); "
+        "the run will take a while",
+        job.world_size - static_cast<std::int64_t>(job.ranks.size()), job.world_size);
+  }
   const program::Timeline timeline = run_job(experiment, job, progress);
   report::Run run{experiment.name,
                   experiment.description,

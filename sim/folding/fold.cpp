@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <set>
 #include <utility>
 
 #include "sim/folding/partition.hpp"
@@ -88,6 +89,11 @@ void Quotient::add_groups(program::Job& job) const {
     for (std::uint32_t m = real.member_begin; m < real.member_end; ++m) {
       group.members.push_back(classes_.ranks.of[world_.members[m]]);
     }
+    std::set<std::int64_t> nodes;
+    for (std::uint32_t m = real.member_begin; m < real.member_end; ++m) {
+      nodes.insert(topology_.node_of(world_.members[m]));
+    }
+    group.nodes = static_cast<std::int64_t>(nodes.size());
     std::sort(group.members.begin(), group.members.end());
     group.members.erase(std::unique(group.members.begin(), group.members.end()), group.members.end());
     std::map<std::uint32_t, std::uint32_t> distinct;
@@ -101,7 +107,10 @@ void Quotient::add_groups(program::Job& job) const {
           if (classes_.links.of[link] == hop.link) hop.load = std::max(hop.load, load.at(link));
         }
       }
-      group.step_latency = std::max(group.step_latency, group.flows.back().flow.latency);
+      const bool inside =
+          topology_.node_of(world_.flows[f].source) == topology_.node_of(world_.flows[f].target);
+      Seconds& latency = inside ? group.step_latency : group.node_step_latency;
+      latency = std::max(latency, group.flows.back().flow.latency);
     }
     if (options_.free_communication) group.flows.clear();
     for (const std::uint32_t member : group.members) {
@@ -162,7 +171,9 @@ void scale(const plan::ParallelPlan& plan, const Sample& sample, program::Job& j
     rank.id = plan::rank_of(plan, {rank.tensor_rank, rank.data_rank, rank.stage});
   }
   for (program::Group& group : job.groups) {
-    if (group.kind == program::GroupKind::kData) group.size = group.size / sample.kept_blocks * sample.blocks;
+    if (group.kind != program::GroupKind::kData) continue;
+    group.size = group.size / sample.kept_blocks * sample.blocks;
+    group.nodes = group.nodes / sample.kept_blocks * sample.blocks;
   }
 }
 

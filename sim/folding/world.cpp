@@ -47,6 +47,7 @@ void WorldBuilder::add_flow(WorldFlow flow) {
 
 /// One ring through all members, node by node. With g members in a node NCCL opens g rings that enter and
 /// leave each node at different members, so that all their NICs work; each ring carries 1/g of the data.
+/// Every other node is walked backwards, so that a hop between nodes leaves and arrives on the same rail.
 void WorldBuilder::add_rings(std::uint32_t group, const std::vector<std::uint32_t>& members) {
   std::map<std::int64_t, std::vector<std::uint32_t>> by_node;
   for (const std::uint32_t member : members) by_node[topology_.node_of(member)].push_back(member);
@@ -56,8 +57,11 @@ void WorldBuilder::add_rings(std::uint32_t group, const std::vector<std::uint32_
   }
   for (std::size_t ring = 0; ring < rings; ++ring) {
     std::vector<std::uint32_t> order;
+    bool backwards = false;
     for (const auto& [node, inside] : by_node) {
-      for (std::size_t i = 0; i < inside.size(); ++i) order.push_back(inside[(ring + i) % inside.size()]);
+      const std::size_t g = inside.size();
+      for (std::size_t i = 0; i < g; ++i) order.push_back(inside[(ring + (backwards ? g - 1 - i : i)) % g]);
+      backwards = !backwards;
     }
     for (std::size_t i = 0; i < order.size(); ++i) {
       WorldFlow flow;

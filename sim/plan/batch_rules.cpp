@@ -63,6 +63,23 @@ void check_activations(const Facts& facts, Problems& problems) {
                                     " tokens are more than any memory could hold; reduce either"});
 }
 
+/// Micro-batches times layers that a program may hold; a step of GPT-3 175B has about 10^4 to 10^5.
+constexpr std::int64_t kMostLayerPasses = 4'000'000;
+
+/// A program has an instruction for every layer of every micro-batch, so there must be an end to them.
+void check_program_size(const Facts& facts, Problems& problems) {
+  const ParallelPlan& plan = facts.plan;
+  const std::int64_t layers = std::max(facts.model.num_layers, plan.virtual_stages());
+  const std::int64_t most = kMostLayerPasses / layers;
+  if (plan.data_parallel < 1 || plan.micro_batches() <= most) return;
+  problems.push_back({"plan.global_batch_size", text(plan.global_batch_size) + " makes " +
+                                                    text(plan.micro_batches()) +
+                                                    " micro-batches a step, and with " + text(layers) +
+                                                    " layers that is more than can be simulated; at most " +
+                                                    text(most) + " micro-batches here, a batch of " +
+                                                    text(most * plan.micro_batch_size * plan.data_parallel)});
+}
+
 }  // namespace
 
 std::vector<Rule> batch_rules() {
@@ -75,6 +92,10 @@ std::vector<Rule> batch_rules() {
         "plan.gradient_accumulation"},
        check_interleaved_batch},
       {{"plan.micro_batch_size", "model"}, check_activations},
+      {{"gpus", "plan.tensor_parallel", "plan.pipeline_parallel", "plan.virtual_pipeline",
+        "plan.data_parallel", "plan.micro_batch_size", "plan.global_batch_size", "plan.gradient_accumulation",
+        "model"},
+       check_program_size},
   };
 }
 

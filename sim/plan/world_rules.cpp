@@ -79,10 +79,11 @@ void check_network(const Facts& facts, Problems& problems) {
 void check_nics(const Facts& facts, Problems& problems) {
   const std::int64_t gpus = facts.cluster.gpus_per_node;
   const std::int64_t nics = facts.cluster.nics_per_node;
-  if (nics == 0 || gpus % nics == 0 || nics % gpus == 0) return;
-  problems.push_back({"cluster.nics_per_node", text(nics) + " NICs cannot be shared evenly by " + text(gpus) +
-                                                   " GPUs; legal here: " + join_numbers(divisors(gpus)) +
-                                                   " or a multiple of " + text(gpus)});
+  if (nics == 0 || gpus % nics == 0) return;
+  problems.push_back(
+      {"cluster.nics_per_node", text(nics) + " NICs cannot be shared evenly by " + text(gpus) +
+                                    " GPUs; legal here: " + join_numbers(divisors(gpus)) +
+                                    "; for several NICs per GPU give one with their joint bandwidth"});
 }
 
 void check_slow_gpus(const Facts& facts, Problems& problems) {

@@ -14,7 +14,10 @@ std::int64_t ring_steps(CollectiveOp op, std::int64_t size) {
 }
 
 Seconds collective_latency(const Group& group, CollectiveOp op) {
-  return group.base_latency + static_cast<double>(ring_steps(op, group.size)) * group.step_latency;
+  const std::int64_t between = ring_steps(op, group.nodes);
+  const std::int64_t inside = ring_steps(op, group.size) - between;
+  return group.base_latency + static_cast<double>(inside) * group.step_latency +
+         static_cast<double>(between) * group.node_step_latency;
 }
 
 }  // namespace trainsim::program

@@ -53,9 +53,12 @@ struct Group {
   std::int64_t size = 1;
   /// Flows of its ring (or rings); empty when P = 1 or communication is free.
   std::vector<RingFlow> flows;
-  /// Fixed time of a collective and the time that each of its ring steps adds.
+  /// Nodes that the members lie on.
+  std::int64_t nodes = 1;
+  /// Fixed time of a collective, and what each of its ring steps adds inside a node and between nodes.
   Seconds base_latency = 0;
   Seconds step_latency = 0;
+  Seconds node_step_latency = 0;
 };
 
 /// A message channel from a rank to one of its peers.
@@ -102,7 +105,9 @@ struct Job {
 double ring_bytes(CollectiveOp op, std::int64_t size, double bytes);
 /// Steps of the ring: 2(P-1) for all-reduce, P-1 otherwise.
 std::int64_t ring_steps(CollectiveOp op, std::int64_t size);
-/// Time of a collective before its first byte moves at full rate: base + steps * step latency.
+/// Time of a collective before its first byte moves at full rate. Of its ring steps as many as a ring over
+/// the nodes alone would have cross between nodes, the rest stay inside (NCCL's tuning model,
+/// src/graph/tuning.cc).
 Seconds collective_latency(const Group& group, CollectiveOp op);
 
 }  // namespace trainsim::program

@@ -40,6 +40,7 @@ std::string bubble_note(const Summary& summary) {
   for (const RankSummary& rank : summary.ranks) {
     mean += rank.busy * static_cast<double>(rank.represents) / static_cast<double>(summary.world_size);
   }
+  if (summary.bubble_ratio < theory) return text + " Unequal stages make filling and draining shorter here.";
   text += " The difference:";
   const double excess = slowest.busy / mean - 1.0;
   if (excess > kNoticeable) {

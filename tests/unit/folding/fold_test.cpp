@@ -89,6 +89,33 @@ TEST(Folding, RingsCarryTheWholeMessageOnce) {
   }
 }
 
+/// Four nodes below one group of rail leaves: rings keep to their rails, so that what is above the leaves
+/// can't matter, whatever share of a ring's members sits in a node.
+TEST(Folding, RingsStayOnTheirRails) {
+  hardware::ClusterSpec cluster = tests::round_cluster();
+  cluster.fabric = hardware::FabricKind::kRailOptimized;
+  cluster.nodes_per_leaf = 4;
+  cluster.oversubscription = 8.0;
+  for (const std::int64_t tensor : {1, 2, 4, 8}) {
+    const plan::ParallelPlan plan = tests::small_plan(32, tensor, 1, 1);
+    const hardware::Topology topology(cluster, plan.gpus);
+    const World world = build_world(plan, cluster, topology, false);
+    for (const WorldFlow& flow : world.flows) EXPECT_LE(world.path(flow).size(), 4U) << "TP" << tensor;
+  }
+}
+
+/// 32 members on four nodes: of 2 (32 - 1) steps 2 (4 - 1) go between nodes.
+TEST(Folding, NetworkLatencyCountsForStepsBetweenNodesOnly) {
+  const program::Job job =
+      tests::make_job(tests::small_gpt(), tests::round_cluster(), tests::small_plan(32, 1, 1, 1));
+  const program::Group& group = job.groups.front();
+  EXPECT_EQ(group.size, 32);
+  EXPECT_EQ(group.nodes, 4);
+  // NVLink 1 us; PCIe 1, NIC 2 and three switches of 1 us; 5 us to start.
+  EXPECT_NEAR(program::collective_latency(group, program::CollectiveOp::kAllReduce),
+              5e-6 + 56 * 1e-6 + 6 * 6e-6, 1e-12);
+}
+
 /// Every link of a class is crossed by equally many flows of each class: what makes the quotient exact.
 TEST(Folding, PartitionIsEquitable) {
   hardware::ClusterSpec cluster = tests::round_cluster();
