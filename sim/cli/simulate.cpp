@@ -51,8 +51,7 @@ report::Summary simulate(const config::Experiment& experiment, bool fold, const 
   if (fold && job.ranks.size() > kManyRanks) {
     spdlog::warn(
         "only {} of {} ranks are alike enough to be left out (a slow GPU or an uneven network sets them "
-        "apart); "
-        "the run will take a while",
+        "apart); the run will take a while",
         job.world_size - static_cast<std::int64_t>(job.ranks.size()), job.world_size);
   }
   const program::Timeline timeline = run_job(experiment, job, progress);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <string>
 #include <vector>
 
 #include "sim/program/job.hpp"
@@ -20,10 +19,5 @@ Seconds private_collective_time(const program::Job& job, const program::Group& g
                                 program::CollectiveOp op, double bytes);
 /// For each group, whether each of its links is crossed by one of its flows and by nothing else.
 std::vector<bool> private_groups(const program::Job& job);
-/// Number of instructions of all ranks.
-std::size_t count_instructions(const program::Job& job);
-/// "rank 12 (stage 1), compute stream: waits for message 3 …", for deadlock reports.
-std::string describe_wait(const program::Job& job, std::size_t rank, program::Stream stream,
-                          const program::Instruction& instruction);
 
 }  // namespace trainsim::engine

@@ -7,6 +7,7 @@
 
 #include "sim/engine/executor.hpp"
 #include "sim/engine/flow_time.hpp"
+#include "sim/engine/job_view.hpp"
 
 namespace trainsim::engine {
 

@@ -11,6 +11,7 @@
 #include <xbt/log.h>
 
 #include "sim/engine/flow_time.hpp"
+#include "sim/engine/job_view.hpp"
 #include "sim/engine/simgrid/platform.hpp"
 
 namespace trainsim::engine {
@@ -110,6 +111,8 @@ class StreamActor {
     finished_ = true;
   }
 
+  /// Index of the rank in Job::ranks.
+  std::size_t rank() const { return rank_; }
   /// What the stream waits for, for a deadlock report; empty when it has ended.
   std::string waiting_for() const {
     return finished_ ? "" : describe_wait(shared_.job, rank_, stream_, code_[next_]);
@@ -330,19 +333,15 @@ program::Timeline SimgridExecutor::run(const program::Job& job) {
       actors.emplace_back(shared, rank, static_cast<Stream>(stream));
     }
   }
-  std::string waiting;
-  sg4::Engine::on_deadlock_cb([&] {
+  sg4::Engine::on_deadlock_cb([&actors] {
+    std::string waiting;
     for (const StreamActor& actor : actors) {
       if (const std::string text = actor.waiting_for(); !text.empty()) waiting += "\n  " + text;
     }
     throw std::logic_error("the programs wait for each other for ever:" + waiting);
   });
-  std::size_t next = 0;
-  for (std::size_t rank = 0; rank < job.ranks.size(); ++rank) {
-    for (int stream = 0; stream < program::kStreams; ++stream) {
-      if (job.programs[job.ranks[rank].program].streams[static_cast<std::size_t>(stream)].empty()) continue;
-      sg4::Actor::create("stream", platform.host(rank), [actor = &actors[next++]] { (*actor)(); });
-    }
+  for (StreamActor& actor : actors) {
+    sg4::Actor::create("stream", platform.host(actor.rank()), [body = &actor] { (*body)(); });
   }
   timeline.actors = static_cast<std::int64_t>(actors.size());
   engine.run();
