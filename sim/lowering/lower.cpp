@@ -117,6 +117,7 @@ std::vector<program::Program> lower(const model::ModelSpec& model, const plan::P
                        plan,
                        schedule,
                        kernels,
+                       Shapes(model, plan),
                        layer_passes(model, plan, kernels),
                        layer_memory(model, plan),
                        build_ends(model, plan, kernels),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/lowering/stage.hpp"
 
-#include <algorithm>
+#include <stdexcept>
 
 #include "sim/lowering/lower.hpp"
 
@@ -77,10 +77,11 @@ void StageLowering::emit_state() {
 }
 
 void StageLowering::emit_slot(const Slot& slot, bool last_backward) {
+  if (slot.kind == SlotKind::kWeight) throw std::logic_error("weight slots can't be lowered yet");
   emit_arrival(slot);
-  const char kind = slot.kind == SlotKind::kForward ? 'F' : slot.kind == SlotKind::kBackward ? 'B' : 'W';
-  emit_.begin_slot(kind, slot.micro_batch, slot.chunk);
-  if (slot.kind == SlotKind::kForward) {
+  const bool forward = slot.kind == SlotKind::kForward;
+  emit_.begin_slot(forward ? 'F' : 'B', slot.micro_batch, slot.chunk);
+  if (forward) {
     emit_forward(slot);
   } else {
     emit_backward(slot, last_backward);
@@ -95,7 +96,7 @@ void StageLowering::emit_arrival(const Slot& slot) {
   const bool forward = slot.kind == SlotKind::kForward;
   if (forward ? is_first(slot.chunk) : is_last(slot.chunk)) return;
   emit_.receive(message(forward, slot.micro_batch, slot.chunk));
-  const Shapes shapes(context_.model, context_.plan);
+  const Shapes& shapes = context_.shapes;
   if (shapes.tensor_parallel > 1 && !shapes.sequence_parallel && context_.plan.scatter_gather_transfers) {
     emit_.collective(Stream::kCompute, GroupKind::kTensor, CollectiveOp::kAllGather,
                      static_cast<double>(shapes.residual_bytes()), Cause::kPipelineCommunication);
@@ -107,7 +108,7 @@ void StageLowering::emit_arrival(const Slot& slot) {
 void StageLowering::emit_transfer(const Slot& slot) {
   const bool forward = slot.kind == SlotKind::kForward;
   if (forward ? is_last(slot.chunk) : is_first(slot.chunk)) return;
-  const Shapes shapes(context_.model, context_.plan);
+  const Shapes& shapes = context_.shapes;
   const std::int64_t target = virtual_stage(slot.chunk) + (forward ? 1 : -1);
   const bool split = shapes.sequence_parallel || context_.plan.scatter_gather_transfers;
   const double bytes =
@@ -237,7 +238,7 @@ void StageLowering::emit_step_end() {
   }
   const bool at_end = stage_ == 0 || stage_ == plan.pipeline_parallel - 1;
   if (context_.model.tie_word_embeddings && plan.pipeline_parallel > 1 && at_end) {
-    const Shapes shapes(context_.model, plan);
+    const Shapes& shapes = context_.shapes;
     emit_.collective(Stream::kCompute, GroupKind::kEmbedding, CollectiveOp::kAllReduce,
                      static_cast<double>(shapes.vocab * shapes.hidden * plan.gradient_bytes),
                      Cause::kEmbeddingCommunication);

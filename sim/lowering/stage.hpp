@@ -16,6 +16,7 @@ struct StageContext {
   const plan::ParallelPlan& plan;
   const schedule::Schedule& schedule;
   const cost::KernelModel& kernels;
+  Shapes shapes;
   LayerPasses layer;
   LayerMemory memory;
   Ends ends;
