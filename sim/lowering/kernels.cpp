@@ -149,7 +149,8 @@ Kernels KernelBook::embedding_forward() const {
 Kernels KernelBook::embedding_backward() const {
   const auto n = static_cast<double>(shapes_.tokens * shapes_.hidden);
   // Read the gradient, read and write the rows it is added to.
-  Kernels kernels = {pass("embedding gradient", n, 2.0 + 2.0 * static_cast<double>(plan_.gradient_bytes), 3)};
+  const double bytes = kernels_.element_bytes() + 2.0 * static_cast<double>(plan_.gradient_bytes);
+  Kernels kernels = {kernels_.stream("embedding gradient", n * bytes, 3)};
   if (model_.embedding_norm) kernels.push_back(pass("embedding norm backward", n, 10.0, 3));
   return kernels;
 }

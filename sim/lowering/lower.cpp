@@ -39,7 +39,8 @@ void apply_profile(const plan::StageProfile& profile, StageContext& context) {
       profiled("forward", context.layer.forward, Cause::kForward, profile.forward / chunks / layers);
   context.layer.backward =
       profiled("backward", context.layer.backward, Cause::kBackward, profile.backward / chunks / layers);
-  context.layer.recompute.clear();
+  // The measured backward holds the time of recomputation, but its operations depend on what is recomputed.
+  context.layer.recompute = profiled("recomputation", context.layer.recompute, Cause::kRecompute, 0);
   context.ends.embedding_forward.clear();
   context.ends.embedding_backward.clear();
   context.ends.head_forward.clear();

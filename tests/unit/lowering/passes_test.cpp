@@ -194,6 +194,23 @@ TEST_F(EndsCommunication, GathersTheHeadsSavedInputAgain) {
   EXPECT_EQ(transfers_of(ends.head_backward), (Transfers{kGather, kScatter}));
 }
 
+/// The gradient of an embedding is read in compute precision, and its rows are read and written in gradient
+/// precision.
+TEST_F(EndsCommunication, EmbeddingGradientMovesEachPrecisionsBytes) {
+  ParallelPlan plan = tensor_plan(1, false);
+  const auto bytes = [&plan] {
+    double total = 0;
+    for (const Step& step : ends_of(plan).embedding_backward) {
+      for (const program::Kernel& kernel : step.kernels) total += kernel.bytes;
+    }
+    return total;
+  };
+  // b s h = 2 * 256 * 512 elements: 2 + 2 * 4 bytes, or 4 + 2 * 4 in fp32.
+  EXPECT_EQ(bytes(), 262'144.0 * 10);
+  plan.precision = plan::Precision::kFp32;
+  EXPECT_EQ(bytes(), 262'144.0 * 12);
+}
+
 /// Forward: 24 b s h^2 (1 + s/6h) / t; backward computes two gradients for every product.
 TEST(LayerFlops, OfAGptFollowTheFormula) {
   for (const auto attention : {model::Attention::kStandard, model::Attention::kFlash}) {

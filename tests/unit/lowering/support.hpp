@@ -80,4 +80,15 @@ inline Seconds of(const program::RankTimeline& rank, program::Cause cause) {
   return rank.by_cause[static_cast<std::size_t>(cause)];
 }
 
+/// Collectives of a stream over a group, in order.
+inline std::vector<program::Instruction> collectives(const program::Program& program, program::Stream stream,
+                                                     program::GroupKind group) {
+  std::vector<program::Instruction> found;
+  for (const program::Instruction& instruction : program.stream(stream)) {
+    if (instruction.op == program::Opcode::kCollective && instruction.group == group)
+      found.push_back(instruction);
+  }
+  return found;
+}
+
 }  // namespace trainsim::tests
