@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/cli/commands.hpp"
 
+#include <cstdio>
 #include <optional>
 #include <string>
 #include <utility>
@@ -11,11 +12,14 @@
 #include "sim/cli/output_file.hpp"
 #include "sim/cli/progress_bar.hpp"
 #include "sim/cli/simulate.hpp"
+#include "sim/cli/validate.hpp"
 #include "sim/cli/verify_folding.hpp"
+#include "sim/cli/worker_pool.hpp"
 #include "sim/config/experiment.hpp"
 #include "sim/lowering/lower.hpp"
 #include "sim/report/check_report.hpp"
 #include "sim/report/format.hpp"
+#include "sim/report/validation.hpp"
 #include "sim/report/writers.hpp"
 
 namespace trainsim::cli {
@@ -29,6 +33,7 @@ std::string formatted(const report::Summary& summary, Format format) {
     case Format::kCsv:
       return report::to_csv(summary);
     case Format::kText:
+    case Format::kMarkdown:
       break;
   }
   return report::to_text(summary);
@@ -120,6 +125,33 @@ int list(const Options& options) {
   return kDone;
 }
 
+std::string formatted(const validation::Evaluation& evaluation, Format format) {
+  switch (format) {
+    case Format::kJson:
+      return report::to_json(evaluation);
+    case Format::kCsv:
+      return report::to_csv(evaluation);
+    case Format::kMarkdown:
+      return report::to_markdown(evaluation);
+    case Format::kText:
+      break;
+  }
+  return report::to_text(evaluation);
+}
+
+int validate(const Options& options) {
+  OutputFile output(options.output);
+  std::optional<OutputFile> picture;
+  if (!options.picture.empty()) picture.emplace(options.picture);
+  const std::size_t workers = options.workers > 0 ? options.workers : available_processors();
+  const validation::Evaluation evaluation =
+      evaluate(options.subject, {workers, options.overrides, !options.quiet});
+  for (const std::string& problem : evaluation.problems) std::fprintf(stderr, "%s\n", problem.c_str());
+  if (picture) picture->write(report::to_svg(evaluation));
+  output.write(formatted(evaluation, options.format));
+  return kDone;
+}
+
 }  // namespace
 
 int execute(const Options& options) {
@@ -128,6 +160,8 @@ int execute(const Options& options) {
       return check(options);
     case Command::kList:
       return list(options);
+    case Command::kValidate:
+      return validate(options);
     case Command::kRun:
       break;
   }

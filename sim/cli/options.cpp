@@ -15,14 +15,13 @@ namespace trainsim::cli {
 
 namespace {
 
-const std::vector<std::string> kCommands = {"run", "check", "list"};
+const std::vector<std::string> kCommands = {"run", "check", "list", "validate"};
 /// Words that later versions will understand; better named than taken for files.
-const std::vector<std::string> kLater = {"sweep",  "search",   "compare", "validate",
-                                         "memory", "topology", "bench"};
+const std::vector<std::string> kLater = {"sweep", "search", "compare", "memory", "topology", "bench"};
 const std::vector<std::string> kPresetKinds = {"models", "gpus", "clusters", "configs"};
 
 const std::map<std::string, Format> kFormats = {
-    {"text", Format::kText}, {"json", Format::kJson}, {"csv", Format::kCsv}};
+    {"text", Format::kText}, {"json", Format::kJson}, {"csv", Format::kCsv}, {"markdown", Format::kMarkdown}};
 
 constexpr const char* kFooter =
     "\nExit codes: 0 done; 2 bad input or command line; 3 does not fit (--require-fit); 4 an --assert does "
@@ -30,22 +29,28 @@ constexpr const char* kFooter =
     "1 anything else. `trainsim CONFIG` is short for `trainsim run CONFIG`.\n";
 
 void add_common(CLI::App& command, Options& options, std::string& format) {
-  command.add_option("--format", format, "text, json or csv")->type_name("FORMAT")->default_str("text");
+  command.add_option("--format", format, "text, json, csv (run, validate) or markdown (validate)")
+      ->type_name("FORMAT")
+      ->default_str("text");
   command.add_option("-o,--output", options.output, "write the result to FILE instead of standard output")
       ->type_name("FILE");
   command.add_flag("-q,--quiet", options.quiet, "no progress, only errors on standard error");
   command.add_flag("-v,--verbose", options.verbose, "say what is being done on standard error");
 }
 
-void add_config(CLI::App& command, Options& options) {
-  command.add_option("CONFIG", options.subject, "a configuration file, or the name of one in configs/")
-      ->required();
+void add_overrides(CLI::App& command, Options& options) {
   command
       .add_option("--set", options.overrides,
                   "override a value, as in plan.micro_batch_size=2; repeatable; same checks as the file")
       ->type_name("KEY=VALUE")
       ->expected(1)
       ->take_all();
+}
+
+void add_config(CLI::App& command, Options& options) {
+  command.add_option("CONFIG", options.subject, "a configuration file, or the name of one in configs/")
+      ->required();
+  add_overrides(command, options);
 }
 
 void add_run(CLI::App& command, Options& options, std::string& fold) {
@@ -62,6 +67,22 @@ void add_run(CLI::App& command, Options& options, std::string& fold) {
       ->type_name("MODE")
       ->default_str("auto");
   command.add_flag("--verify-folding", options.verify_folding, "run folded and unfolded, and compare");
+}
+
+void add_validate(CLI::App& command, Options& options) {
+  command
+      .add_option("DIR", options.subject,
+                  "a folder (or one file) of measured runs and kernel tables, such as experiments/validation")
+      ->required();
+  add_overrides(command, options);
+  command
+      .add_option("-j,--jobs", options.workers,
+                  "runs to simulate at the same time; one per processor by default")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1024));
+  command
+      .add_option("--picture", options.picture, "draw measured against simulated step times to FILE (SVG)")
+      ->type_name("FILE");
 }
 
 /// Text of a bad choice, with what it could have been.
@@ -88,7 +109,7 @@ std::vector<std::string> with_command(int argc, char** argv) {
   };
   if (!arguments.empty() && is(kLater)) {
     throw InputError("trainsim: error: '" + arguments.front() +
-                     "' is not supported by this version; use run, check or list");
+                     "' is not supported by this version; use run, check, list or validate");
   }
   if (!arguments.empty() && !is(kCommands) && !is(global)) arguments.insert(arguments.begin(), "run");
   // CLI11 wants them last first.
@@ -98,18 +119,23 @@ std::vector<std::string> with_command(int argc, char** argv) {
 
 void finish(Options& options, const CLI::App& app, const std::string& format, const std::string& fold) {
   const auto found = kFormats.find(format);
-  if (found == kFormats.end()) fail_choice("--format", format, {"text", "json", "csv"});
+  if (found == kFormats.end()) fail_choice("--format", format, {"text", "json", "csv", "markdown"});
   options.format = found->second;
   if (fold != "auto" && fold != "off") fail_choice("--fold", fold, {"auto", "off"});
   options.fold = fold == "auto";
   if (app.got_subcommand("check")) options.command = Command::kCheck;
   if (app.got_subcommand("list")) options.command = Command::kList;
+  if (app.got_subcommand("validate")) options.command = Command::kValidate;
   if (options.command == Command::kList &&
       std::find(kPresetKinds.begin(), kPresetKinds.end(), options.subject) == kPresetKinds.end()) {
     fail_choice("list", options.subject, kPresetKinds);
   }
-  if (options.command != Command::kRun && options.format == Format::kCsv) {
+  const bool has_rows = options.command == Command::kRun || options.command == Command::kValidate;
+  if (!has_rows && options.format == Format::kCsv) {
     throw InputError("trainsim: error: --format csv is for results of a run; use text or json here");
+  }
+  if (options.command != Command::kValidate && options.format == Format::kMarkdown) {
+    throw InputError("trainsim: error: --format markdown is for validate; use text or json here");
   }
 }
 
@@ -131,10 +157,13 @@ std::optional<Options> parse_options(int argc, char** argv) {
       app.add_subcommand("check", "validate only: all problems at once, derived values, no simulation");
   CLI::App* list =
       app.add_subcommand("list", "list the presets that ship: models, gpus, clusters or configs");
+  CLI::App* validate =
+      app.add_subcommand("validate", "simulate measured runs and print how far off the simulation is");
   add_run(*run, options, fold);
   add_config(*check, options);
   list->add_option("KIND", options.subject, "models, gpus, clusters or configs")->required();
-  for (CLI::App* command : {run, check, list}) add_common(*command, options, format);
+  add_validate(*validate, options);
+  for (CLI::App* command : {run, check, list, validate}) add_common(*command, options, format);
   try {
     app.parse(with_command(argc, argv));
   } catch (const CLI::CallForHelp&) {

@@ -7,20 +7,24 @@
 namespace trainsim::cli {
 
 /// Commands of the program.
-enum class Command { kRun, kCheck, kList };
+enum class Command { kRun, kCheck, kList, kValidate };
 /// Output formats.
-enum class Format { kText, kJson, kCsv };
+enum class Format { kText, kJson, kCsv, kMarkdown };
 
 /// The command line, taken apart.
 struct Options {
   Command command = Command::kRun;
-  /// Configuration for run and check; kind of presets for list.
+  /// Configuration for run and check; kind of presets for list; folder or file of measured runs for validate.
   std::string subject;
   std::vector<std::string> overrides;
   std::vector<std::string> assertions;
   Format format = Format::kText;
   /// Where the result goes; empty = standard output.
   std::string output;
+  /// Where validate draws its picture; empty = nowhere.
+  std::string picture;
+  /// Worker processes; 0 = one per processor.
+  std::size_t workers = 0;
   bool require_fit = false;
   bool fold = true;
   bool verify_folding = false;

@@ -30,7 +30,7 @@ program::Job build_job(const config::Experiment& experiment, bool fold) {
     throw std::logic_error("a built-in schedule is wrong: " + problems.front().message);
   }
   std::vector<program::Program> programs =
-      lowering::lower(experiment.model, experiment.plan, experiment.cluster.gpu, schedule);
+      lowering::lower(experiment.model, experiment.plan, experiment.cluster, schedule);
   const bool tied = experiment.model.tie_word_embeddings;
   return folding::build_job(experiment.plan, experiment.cluster, tied, std::move(programs),
                             {fold, experiment.network == config::NetworkMode::kFree});

@@ -68,6 +68,12 @@ LinkSpec read_link(Section& section) {
   return link;
 }
 
+/// What links that collectives run over may say of NCCL's LL protocol.
+void read_ll(Section& section, LinkSpec& link) {
+  link.ll_latency = section.optional("ll_latency", as_quantity(Dimension::kTime, kTime)).value_or(0);
+  link.ll_bandwidth = section.optional("ll_bandwidth", as_quantity(Dimension::kRate)).value_or(0);
+}
+
 /// Keys that parts read from a file of their own may have.
 void read_identity(Section& section) {
   section.optional("name", as_text());
@@ -80,14 +86,21 @@ void read_intra_node(Section& cluster, ClusterSpec& spec) {
   read_identity(*section);
   spec.intra_node_kind = section->required("kind", as_choice(kIntraNodeKinds));
   spec.intra_node = read_link(*section);
+  LinkSpec& link = spec.intra_node;
+  read_ll(*section, link);
+  link.ll128_latency = section->optional("ll128_latency", as_quantity(Dimension::kTime, kTime)).value_or(0);
+  link.phase_copy = section->optional("phase_copy", as_number({0.0, 10.0, true})).value_or(0);
+  link.nvls_bandwidth = section->optional("nvls_bandwidth", as_quantity(Dimension::kRate)).value_or(0);
   section->finish();
 }
 
-/// A link that only clusters with a network need; nothing is known of it without one.
-LinkSpec read_network_link(std::optional<Section> section) {
+/// A link that only clusters with a network need; nothing is known of it without one. `rings`: collectives
+/// run over it.
+LinkSpec read_network_link(std::optional<Section> section, bool rings) {
   if (!section) return {};
   read_identity(*section);
-  const LinkSpec link = read_link(*section);
+  LinkSpec link = read_link(*section);
+  if (rings) read_ll(*section, link);
   section->finish();
   return link;
 }
@@ -147,6 +160,8 @@ GpuSpec read_gpu(Section& section) {
   gpu.multiprocessors = section.required("multiprocessors", as_count({1, 65536}));
   gpu.communication_multiprocessors =
       section.optional("communication_multiprocessors", as_count({0, 65536})).value_or(0);
+  gpu.attention_overhead =
+      section.optional("attention_overhead", as_quantity(Dimension::kTime, kTime)).value_or(0);
   gpu.random_efficiency =
       section.optional("random_efficiency", as_number(kEfficiency)).value_or(gpu.memory_efficiency);
   for (const auto& field : kTimes) {
@@ -166,8 +181,8 @@ ClusterSpec read_cluster(Section& section) {
   spec.nics_per_node = section.defaulted("nics_per_node", as_count({0, kPerNode.most}), "0");
   const bool networked = spec.nics_per_node > 0;
   read_intra_node(section, spec);
-  spec.pcie = read_network_link(section.mapping("pcie", networked));
-  spec.nic = read_network_link(section.mapping("nic", networked, expected_value(Component::kNic)));
+  spec.pcie = read_network_link(section.mapping("pcie", networked), false);
+  spec.nic = read_network_link(section.mapping("nic", networked, expected_value(Component::kNic)), true);
   read_fabric(section, spec, networked);
   spec.collective_latency = section.required("collective_latency", as_quantity(Dimension::kTime, kTime));
   spec.point_to_point_latency =

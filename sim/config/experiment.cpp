@@ -22,7 +22,8 @@ const Words<NetworkMode> kNetworkModes = {
     {"flow", NetworkMode::kFlow}, {"ideal", NetworkMode::kIdeal}, {"free", NetworkMode::kFree}};
 const Words<plan::Launch> kLaunches = {{"eager", plan::Launch::kEager},
                                        {"compiled", plan::Launch::kCompiled},
-                                       {"cuda-graph", plan::Launch::kCudaGraph}};
+                                       {"cuda-graph", plan::Launch::kCudaGraph},
+                                       {"blocking", plan::Launch::kBlocking}};
 const Words<plan::Fusion> kFusions = {{"none", plan::Fusion::kNone},
                                       {"standard", plan::Fusion::kStandard},
                                       {"compiled", plan::Fusion::kCompiled}};
@@ -37,6 +38,7 @@ struct Named {
 
 constexpr Named kModel = {"model", Component::kModel};
 constexpr Named kCluster = {"cluster", Component::kCluster};
+constexpr Named kGpu = {"gpu", Component::kGpu};
 
 /// The file that the command line names: a path, or a preset configuration.
 std::filesystem::path find_config(const std::string& config) {
@@ -49,16 +51,20 @@ std::filesystem::path find_config(const std::string& config) {
                    preset_hint(folder, config));
 }
 
+/// Writes a cluster's shorthands out.
+void expand_cluster_shorthand(Value& root, Report& report) {
+  Entry* cluster = root.find("cluster");
+  if (cluster == nullptr || cluster->value.kind != Kind::kMap) return;
+  expand_nic_bandwidth(cluster->value, "cluster", report);
+}
+
 /// The configuration as a tree, overrides included. Throws when there is no tree to go on with.
 Value read_tree(const std::filesystem::path& file, const std::vector<std::string>& overrides,
                 Report& report) {
   const std::shared_ptr<const Source> source = read_source(file, 0, report);
   std::optional<Value> root = source ? parse_mapping(source, report) : std::nullopt;
   if (!root) report.throw_if_any();
-  Entry* cluster = root->find("cluster");
-  if (cluster != nullptr && cluster->value.kind == Kind::kMap) {
-    expand_nic_bandwidth(cluster->value, "cluster", report);
-  }
+  expand_cluster_shorthand(*root, report);
   apply_overrides(*root, overrides, report);
   return std::move(*root);
 }
@@ -89,6 +95,13 @@ void carry_to_model(Value& root, const char* section, const char* key, const Rea
   }
 }
 
+/// Puts plain values where the cluster has constants with grades.
+std::vector<Constant> take_cluster_constants(Value& root, Report& report) {
+  Entry* cluster = root.find(kCluster.key);
+  if (cluster == nullptr) return {};
+  return take_constants(cluster->value, kCluster.key, report);
+}
+
 /// Gives optional sections that are missing an empty mapping, so that their defaults are read like others.
 void add_optional_sections(Value& root) {
   for (const char* key : {"software", "memory", "simulation"}) {
@@ -101,6 +114,8 @@ void read_software(Section& top, plan::ParallelPlan& plan) {
   if (!section) return;
   plan.launch = section->defaulted("launch", as_choice(kLaunches), "eager");
   plan.fusion = section->defaulted("fusion", as_choice(kFusions), "standard");
+  plan.gradient_accumulation_fusion = section->defaulted("gradient_accumulation_fusion", as_flag(), "true");
+  plan.persistent_norm = section->defaulted("persistent_norm", as_flag(), "true");
   // The model's reader has taken the value already; here it only is a key to know and to check.
   section->optional("attention", as_choice(attention_words()));
   section->finish();
@@ -154,14 +169,37 @@ void add_problems(const Problems& problems, const FieldIndex& index, Report& rep
   }
 }
 
+/// Reads, completes and checks a configuration with all that its names stand for.
+Experiment read_and_check(Value root, const std::string& name, Reading& reading) {
+  resolve_names(root, reading);
+  carry_to_model(root, "plan", "sequence_length", as_count(kSequenceRange), reading);
+  carry_to_model(root, "software", "attention", as_choice(attention_words()), reading);
+  add_optional_sections(root);
+  std::vector<Constant> constants = take_cluster_constants(root, reading.report);
+  Experiment experiment = read_experiment(root, reading);
+  const FieldIndex index(root);
+  const Problems problems =
+      plan::check(experiment.plan, experiment.model, experiment.cluster, reading.unread);
+  add_problems(problems, index, reading.report);
+  reading.report.throw_if_any();
+  for (const Problem& warning : plan::warnings(experiment.plan, experiment.model, experiment.cluster)) {
+    experiment.warnings.push_back(field_as_given(warning.field, index) + ": " + warning.message);
+  }
+  experiment.name = name;
+  experiment.constants = std::move(constants);
+  experiment.defaults = std::move(reading.defaults);
+  return experiment;
+}
+
 /// A component that is asked for by name outside of any configuration.
 template <class Spec>
 Spec load_component(const std::string& name, const Named& named, Spec (*read)(Section&)) {
   Reading reading;
   const Position at = {std::make_shared<Source>(named.key, "", name, 0), 1, 1};
   Resolver resolver(reading);
-  const std::optional<Value> resolved = resolver.resolve(make_scalar(name, at), named.component, "");
+  std::optional<Value> resolved = resolver.resolve(make_scalar(name, at), named.component, "");
   reading.report.throw_if_any();
+  take_constants(*resolved, named.key, reading.report);
   Section section(*resolved, resolved->at, named.key, reading);
   Spec spec = read(section);
   reading.report.throw_if_any();
@@ -174,22 +212,14 @@ Experiment load(const std::string& config, const std::vector<std::string>& overr
   Reading reading;
   const std::filesystem::path file = find_config(config);
   Value root = read_tree(file, overrides, reading.report);
-  resolve_names(root, reading);
-  carry_to_model(root, "plan", "sequence_length", as_count(kSequenceRange), reading);
-  carry_to_model(root, "software", "attention", as_choice(attention_words()), reading);
-  add_optional_sections(root);
-  Experiment experiment = read_experiment(root, reading);
-  const FieldIndex index(root);
-  const Problems problems =
-      plan::check(experiment.plan, experiment.model, experiment.cluster, reading.unread);
-  add_problems(problems, index, reading.report);
-  reading.report.throw_if_any();
-  for (const Problem& warning : plan::warnings(experiment.plan, experiment.model, experiment.cluster)) {
-    experiment.warnings.push_back(field_as_given(warning.field, index) + ": " + warning.message);
-  }
-  experiment.name = file.stem().string();
-  experiment.defaults = std::move(reading.defaults);
-  return experiment;
+  return read_and_check(std::move(root), file.stem().string(), reading);
+}
+
+Experiment resolve(Value root, const std::vector<std::string>& overrides, const std::string& name) {
+  Reading reading;
+  expand_cluster_shorthand(root, reading.report);
+  apply_overrides(root, overrides, reading.report);
+  return read_and_check(std::move(root), name, reading);
 }
 
 model::ModelSpec load_model(const std::string& name) {
@@ -198,6 +228,10 @@ model::ModelSpec load_model(const std::string& name) {
 
 hardware::ClusterSpec load_cluster(const std::string& name) {
   return load_component(name, kCluster, read_cluster);
+}
+
+hardware::GpuSpec load_gpu(const std::string& name) {
+  return load_component(name, kGpu, read_gpu);
 }
 
 }  // namespace trainsim::config

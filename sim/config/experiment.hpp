@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "sim/config/constants.hpp"
+#include "sim/config/value.hpp"
 #include "sim/hardware/spec.hpp"
 #include "sim/model/model_spec.hpp"
 #include "sim/plan/plan.hpp"
@@ -30,6 +32,8 @@ struct Experiment {
   hardware::ClusterSpec cluster;
   plan::ParallelPlan plan;
   NetworkMode network = NetworkMode::kFlow;
+  /// Constants of the cluster that are not known exactly.
+  std::vector<Constant> constants;
   /// Complete sentences about what is legal but probably not meant.
   std::vector<std::string> warnings;
   /// Every value that the input left open, as "plan.micro_batch_size" -> "1", in schema order; derived values
@@ -41,6 +45,10 @@ struct Experiment {
 /// `config` is a path or the name of a file in configs/. Throws InputError with every problem found, each as
 /// "file:line:col: error: …" with the source line and a caret.
 Experiment load(const std::string& config, const std::vector<std::string>& overrides);
+
+/// The same for a configuration that is at hand as a mapping (docs/config.md), such as one made from a
+/// measured run; `name` becomes the experiment's name. Problems are reported where the values were read.
+Experiment resolve(Value root, const std::vector<std::string>& overrides, const std::string& name);
 
 /// The folder that holds models/, topologies/ and configs/: $TRAINSIM_HOME, else where the program was built
 /// from.
@@ -56,9 +64,10 @@ struct Preset {
 /// Presets of a kind ("models", "gpus", "clusters", "configs"), sorted by name.
 std::vector<Preset> list_presets(const std::string& kind);
 
-/// Reads one model or cluster preset on its own, as `model: NAME` or `cluster: NAME` would. Throws
-/// InputError.
+/// Reads one model, cluster or GPU preset on its own, as `model: NAME`, `cluster: NAME` or `gpu: NAME` would.
+/// Throws InputError.
 model::ModelSpec load_model(const std::string& name);
 hardware::ClusterSpec load_cluster(const std::string& name);
+hardware::GpuSpec load_gpu(const std::string& name);
 
 }  // namespace trainsim::config

@@ -17,6 +17,8 @@ class Report {
   void append(const Report& other);
   /// Whether nothing is wrong so far.
   bool empty() const { return findings_.empty(); }
+  /// Number of problems.
+  std::size_t size() const { return findings_.size(); }
   /// The problems sorted by position, each as "name:line:col: error: field: message", source line and caret;
   /// no newline at the end. Very many problems are cut, with a count of the rest.
   std::string text() const;

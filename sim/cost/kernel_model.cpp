@@ -18,13 +18,39 @@ struct Tile {
   double columns;
   double efficiency;
 };
-constexpr std::array<Tile, 3> kTiles = {{{1.0, 1.0, 1.0}, {1.0, 0.5, 0.95}, {0.5, 0.5, 0.60}}};
+constexpr std::array<Tile, 3> kTiles = {{{1.0, 1.0, 1.0}, {1.0, 0.5, 0.95}, {0.5, 0.25, 0.75}}};
 
-/// Extra time of a multiply that reads its output before it writes it; same fit.
+/// Extra time of a multiply that adds to an fp32 output; same fit.
 constexpr double kAccumulateFactor = 1.05;
 
-/// Share of the full s x s score matrix that a causal attention kernel computes.
-constexpr double kCausalShare = 0.5;
+/// Bytes to which the rows of a matrix must be aligned for tensor cores (cuBLAS).
+constexpr std::int64_t kAlignment = 16;
+/// Share of the fp32 peak at which batched multiplies run without tensor cores. From what changing the width
+/// of a head from 216 or 144 to 108 cost BLOOM's trials (docs/modelling.md, "Matrix multiplies").
+constexpr double kMisalignedEfficiency = 0.53;
+
+/// Queries of a tile of fused attention. A causal tile computes whole diagonal blocks of this size.
+constexpr double kQueryTile = 128.0;
+
+/// What differs between the forward and the backward kernel of fused attention. Fitted on the measured
+/// kernels of experiments/validation/attention_efficiency.csv.
+struct AttentionPass {
+  /// Multiplies executed: backward computes the scores again.
+  double multiplies;
+  /// Efficiency with heads wider than 128, relative to narrower ones.
+  double wide_heads;
+  /// A kernel takes at least this many times its longest tile, and the second this many times beyond its
+  /// work.
+  double shortest;
+  double tail;
+};
+constexpr AttentionPass kAttentionForward = {2.0, 1.0, 1.5, 0.6};
+constexpr AttentionPass kAttentionBackward = {5.0, 0.78, 0.8, 0.2};
+
+/// How efficiency falls with heads narrower than 128: the same loads for fewer operations. Ours.
+double narrow_heads(double width) {
+  return std::min(1.0, width / (width + 32.0) * 160.0 / 128.0);
+}
 
 double ceil_div(std::int64_t value, double tile) {
   const std::int64_t step = std::max<std::int64_t>(1, static_cast<std::int64_t>(tile));
@@ -35,11 +61,12 @@ double ceil_div(std::int64_t value, double tile) {
 }  // namespace
 
 KernelModel::KernelModel(const hardware::GpuSpec& gpu, FlopsPerSecond peak, std::int64_t element_bytes,
-                         Seconds launch_interval)
+                         Seconds launch_interval, bool blocking_launches)
     : gpu_(gpu),
       peak_(peak),
       element_bytes_(element_bytes),
       launch_interval_(launch_interval),
+      blocking_launches_(blocking_launches),
       total_multiprocessors_(static_cast<double>(gpu.multiprocessors)) {}
 
 Seconds KernelModel::compute_seconds(const MatmulShape& shape) const {
@@ -59,6 +86,11 @@ Seconds KernelModel::compute_seconds(const MatmulShape& shape) const {
   return best;
 }
 
+bool KernelModel::misaligned(const MatmulShape& shape) const {
+  if (shape.batch == 1 || element_bytes_ != 2 || gpu_.peak_fp32 <= 0) return false;
+  return shape.n * element_bytes_ % kAlignment != 0 || shape.k * element_bytes_ % kAlignment != 0;
+}
+
 program::Kernel KernelModel::matmul(std::string name, const MatmulShape& shape,
                                     const MatmulOutput& output) const {
   const double batch = static_cast<double>(shape.batch);
@@ -71,36 +103,59 @@ program::Kernel KernelModel::matmul(std::string name, const MatmulShape& shape,
   kernel.kind = program::KernelKind::kMatmul;
   kernel.flops = 2.0 * batch * m * n * k;
   kernel.bytes = batch * ((m * k + k * n) * element_bytes() + m * n * out_bytes);
-  const Seconds compute = compute_seconds(shape) * (output.accumulate ? kAccumulateFactor : 1.0);
+  const bool adds_fp32 = output.accumulate && output.element_bytes == 4;
+  const Seconds compute = misaligned(shape) ? kernel.flops / (kMisalignedEfficiency * gpu_.peak_fp32)
+                                            : compute_seconds(shape) * (adds_fp32 ? kAccumulateFactor : 1.0);
   const Seconds memory = kernel.bytes / (gpu_.memory_bandwidth * gpu_.memory_efficiency);
   kernel.seconds = std::max(compute, memory) + gpu_.kernel_overhead;
   return kernel;
 }
 
-program::Kernel KernelModel::attention(std::string name, const AttentionShape& shape, double multiplies,
-                                       double tensors, double efficiency) const {
+Flops attention_flops(const AttentionShape& shape, bool backward) {
+  const double scores =
+      static_cast<double>(shape.batch * shape.heads * shape.sequence) * static_cast<double>(shape.sequence);
+  return (backward ? 4.0 : 2.0) * scores * static_cast<double>(shape.head_dim + shape.value_dim);
+}
+
+program::Kernel KernelModel::attention(std::string name, const AttentionShape& shape, bool backward) const {
   const double tokens = static_cast<double>(shape.batch * shape.sequence);
-  const double width = static_cast<double>(shape.heads * shape.head_dim);
-  const double kv_width = static_cast<double>(shape.key_value_heads * shape.head_dim);
+  const double width =
+      static_cast<double>((shape.heads + shape.key_value_heads) * (shape.head_dim + shape.value_dim));
   program::Kernel kernel;
   kernel.name = std::move(name);
   kernel.kind = program::KernelKind::kAttention;
-  kernel.flops = 2.0 * multiplies * tokens * static_cast<double>(shape.sequence) * width;
-  kernel.bytes = tensors * tokens * (width + kv_width) * element_bytes();
-  const Seconds compute = kCausalShare * kernel.flops / (peak_ * efficiency);
+  kernel.flops = attention_flops(shape, backward);
+  // Forward moves queries, keys, values and the output; backward their gradients as well.
+  kernel.bytes = (backward ? 2.0 : 1.0) * tokens * width * element_bytes();
   const Seconds memory = kernel.bytes / (gpu_.memory_bandwidth * gpu_.memory_efficiency);
-  kernel.seconds = std::max(compute, memory) + gpu_.kernel_overhead;
+  kernel.seconds =
+      std::max(attention_seconds(shape, backward), memory) + gpu_.kernel_overhead + gpu_.attention_overhead;
   return kernel;
 }
 
+/// Tiles of queries, one per multiprocessor at a time; with a causal mask the last tile of a head is the
+/// longest and the mean one half as long.
+Seconds KernelModel::attention_seconds(const AttentionShape& shape, bool backward) const {
+  const AttentionPass& pass = backward ? kAttentionBackward : kAttentionForward;
+  const double width = static_cast<double>(shape.head_dim + shape.value_dim) / 2.0;
+  double efficiency = backward ? gpu_.attention_efficiency_backward : gpu_.attention_efficiency_forward;
+  efficiency *= narrow_heads(width);
+  if (std::max(shape.head_dim, shape.value_dim) > 128) efficiency *= pass.wide_heads;
+  const double rate = peak_ * efficiency;
+  const double sequence = static_cast<double>(shape.sequence);
+  const double row = pass.multiplies * 2.0 * (sequence + kQueryTile) * width;
+  const double rows = static_cast<double>(shape.batch * shape.heads) * sequence;
+  const Seconds work = rows * row / 2.0 / rate;
+  const Seconds longest = kQueryTile * row / (rate / total_multiprocessors_);
+  return std::max(pass.shortest * longest, work + pass.tail * longest);
+}
+
 program::Kernel KernelModel::attention_forward(std::string name, const AttentionShape& shape) const {
-  return attention(std::move(name), shape, 2.0, 2.0, gpu_.attention_efficiency_forward);
+  return attention(std::move(name), shape, false);
 }
 
 program::Kernel KernelModel::attention_backward(std::string name, const AttentionShape& shape) const {
-  // The kernel recomputes the scores, but by convention only its four gradient multiplies count as FLOPs; the
-  // efficiency is measured with that count.
-  return attention(std::move(name), shape, 4.0, 4.0, gpu_.attention_efficiency_backward);
+  return attention(std::move(name), shape, true);
 }
 
 program::Kernel KernelModel::stream(std::string name, double bytes, int launches,
@@ -119,6 +174,17 @@ program::Kernel KernelModel::random_stream(std::string name, double bytes) const
   program::Kernel kernel = stream(std::move(name), bytes);
   kernel.seconds = bytes / (gpu_.memory_bandwidth * gpu_.random_efficiency) + gpu_.kernel_overhead;
   return kernel;
+}
+
+program::Kernel KernelModel::matmul_beside(std::string name, const MatmulShape& shape,
+                                           const MatmulOutput& output, Seconds communication) const {
+  program::Kernel alone = matmul(name, shape, output);
+  if (communication <= 0) return alone;
+  program::Kernel contended = beside_communication().matmul(std::move(name), shape, output);
+  if (contended.seconds <= communication) return contended;
+  const double left = 1.0 - communication / contended.seconds;
+  alone.seconds = communication + left * alone.seconds;
+  return alone;
 }
 
 KernelModel KernelModel::beside_communication() const {
@@ -140,6 +206,7 @@ program::Segment KernelModel::segment(std::string name, std::vector<program::Ker
   }
   segment.launch_seconds = static_cast<double>(launches) * launch_interval_;
   segment.seconds = gpu_seconds;
+  segment.blocking = blocking_launches_;
   segment.kernels = std::move(kernels);
   return segment;
 }

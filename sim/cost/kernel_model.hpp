@@ -33,17 +33,23 @@ struct AttentionShape {
   std::int64_t sequence = 1;
   std::int64_t heads = 1;
   std::int64_t key_value_heads = 1;
+  /// Width of a query or key head, and of a value head (they differ in latent attention).
   std::int64_t head_dim = 1;
+  std::int64_t value_dim = 1;
 };
+
+/// Operations of fused attention without the mask: forward two multiplies (scores, values), backward four;
+/// the recomputation of the scores in backward is not counted.
+Flops attention_flops(const AttentionShape& shape, bool backward);
 
 /// Turns shapes into kernels with times on one GPU type. The constants are the GPU's own (topologies/gpus);
 /// docs/modelling.md derives each formula.
 class KernelModel {
  public:
   /// `peak` is the dense matrix peak of the precision in use, `element_bytes` the size of its elements, and
-  /// `launch_interval` the host's time per kernel launch.
+  /// `launch_interval` the host's time per kernel launch; with `blocking_launches` it waits for each to end.
   KernelModel(const hardware::GpuSpec& gpu, FlopsPerSecond peak, std::int64_t element_bytes,
-              Seconds launch_interval);
+              Seconds launch_interval, bool blocking_launches = false);
 
   /// Matrix multiply: output tiles in waves over the SMs with a prologue per tile, or memory traffic if
   /// longer.
@@ -60,20 +66,30 @@ class KernelModel {
   program::Kernel random_stream(std::string name, double bytes) const;
   /// The same GPU while a collective runs beside: fewer multiprocessors for compute.
   KernelModel beside_communication() const;
+  /// A multiply of which the first `communication` seconds run beside a collective.
+  program::Kernel matmul_beside(std::string name, const MatmulShape& shape, const MatmulOutput& output,
+                                Seconds communication) const;
   /// Kernels run back to back, with the time that the host needs to launch them.
   program::Segment segment(std::string name, std::vector<program::Kernel> kernels) const;
+  /// The host's time per kernel launch.
+  Seconds launch_interval() const { return launch_interval_; }
+  /// Whether the host waits for each kernel to end.
+  bool blocking_launches() const { return blocking_launches_; }
   /// Bytes of an element of activations and parameters.
   double element_bytes() const { return static_cast<double>(element_bytes_); }
 
  private:
   Seconds compute_seconds(const MatmulShape& shape) const;
-  program::Kernel attention(std::string name, const AttentionShape& shape, double multiplies, double tensors,
-                            double efficiency) const;
+  /// Whether rows of a batched multiply are not aligned for tensor cores.
+  bool misaligned(const MatmulShape& shape) const;
+  Seconds attention_seconds(const AttentionShape& shape, bool backward) const;
+  program::Kernel attention(std::string name, const AttentionShape& shape, bool backward) const;
 
   hardware::GpuSpec gpu_;
   FlopsPerSecond peak_;
   std::int64_t element_bytes_;
   Seconds launch_interval_;
+  bool blocking_launches_;
   /// Of the GPU itself, by which its peak is divided; gpu_.multiprocessors are those free for compute.
   double total_multiprocessors_;
 };

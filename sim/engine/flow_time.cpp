@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace trainsim::engine {
 
@@ -18,29 +19,39 @@ Seconds lone_flow_time(const program::Job& job, const program::Flow& flow, doubl
   return longest;
 }
 
+BytesPerSecond lone_rate(const program::Job& job, const program::Group& group) {
+  BytesPerSecond rate = std::numeric_limits<double>::infinity();
+  for (const program::RingFlow& ring : group.flows) {
+    for (const program::Hop& hop : ring.flow.route) {
+      rate = std::min(rate, job.links[hop.link].bandwidth / hop.load);
+    }
+  }
+  return rate;
+}
+
 Seconds lone_collective_time(const program::Job& job, const program::Group& group, program::CollectiveOp op,
                              double bytes) {
-  const double sent = program::ring_bytes(op, group.size, bytes);
+  const program::CollectiveCost cost = program::collective_cost(group, op, bytes, lone_rate(job, group));
   Seconds longest = 0;
   for (const program::RingFlow& ring : group.flows) {
     for (const program::Hop& hop : ring.flow.route) {
-      longest = std::max(longest, whole_bytes(sent * hop.load) / job.links[hop.link].bandwidth);
+      longest = std::max(longest, whole_bytes(cost.sent * hop.load) / job.links[hop.link].bandwidth);
     }
   }
-  return program::collective_latency(group, op) + longest;
+  return cost.delay + longest;
 }
 
 Seconds private_collective_time(const program::Job& job, const program::Group& group,
                                 program::CollectiveOp op, double bytes) {
-  const double sent = program::ring_bytes(op, group.size, bytes);
+  const program::CollectiveCost cost = program::collective_cost(group, op, bytes, lone_rate(job, group));
   Seconds longest = 0;
   for (const program::RingFlow& ring : group.flows) {
     for (const program::Hop& hop : ring.flow.route) {
       const BytesPerSecond rate = job.links[hop.link].capacity() / static_cast<double>(hop.weight);
-      longest = std::max(longest, whole_bytes(sent * ring.share) / rate);
+      longest = std::max(longest, whole_bytes(cost.sent * ring.share) / rate);
     }
   }
-  return program::collective_latency(group, op) + longest;
+  return cost.delay + longest;
 }
 
 std::vector<bool> private_groups(const program::Job& job) {

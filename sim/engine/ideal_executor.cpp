@@ -130,7 +130,7 @@ bool IdealRun::step(std::size_t key, const Instruction& instruction) {
       compute(key, instruction);
       return true;
     case Opcode::kSynchronize:
-      stream.host.synchronize(stream.now);
+      stream.host.synchronize(stream.now, instruction.amount);
       return true;
     case Opcode::kCollective:
       return collective(key, instruction);
@@ -165,7 +165,7 @@ void IdealRun::compute(std::size_t key, const Instruction& instruction) {
   const program::Rank& rank = job_.ranks[key / program::kStreams];
   const Seconds duration = instruction.amount * rank.slowdown;
   const program::Segment& segment = job_.programs[rank.program].segments[instruction.id];
-  const Seconds end = stream.host.run(stream.now, duration, segment.launch_seconds);
+  const Seconds end = stream.host.run(stream.now, duration, segment);
   ++timeline_.activities;
   spend(key, instruction.cause, duration);
   spend(key, Cause::kLaunch, end - stream.now - duration);

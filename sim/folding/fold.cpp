@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "sim/folding/partition.hpp"
+#include "sim/folding/protocols.hpp"
 #include "sim/folding/sample.hpp"
 
 namespace trainsim::folding {
@@ -85,7 +86,6 @@ void Quotient::add_groups(program::Job& job) const {
     program::Group group;
     group.kind = real.kind;
     group.size = real.member_end - real.member_begin;
-    if (!options_.free_communication) group.base_latency = cluster_.collective_latency;
     for (std::uint32_t m = real.member_begin; m < real.member_end; ++m) {
       group.members.push_back(classes_.ranks.of[world_.members[m]]);
     }
@@ -96,6 +96,8 @@ void Quotient::add_groups(program::Job& job) const {
     group.nodes = static_cast<std::int64_t>(nodes.size());
     std::sort(group.members.begin(), group.members.end());
     group.members.erase(std::unique(group.members.begin(), group.members.end()), group.members.end());
+    Seconds inside_latency = 0;
+    Seconds between_latency = 0;
     std::map<std::uint32_t, std::uint32_t> distinct;
     for (std::uint32_t f = real.flow_begin; f < real.flow_end; ++f) distinct.emplace(classes_.flows.of[f], f);
     const std::map<std::uint32_t, double> load = loads(real);
@@ -109,10 +111,14 @@ void Quotient::add_groups(program::Job& job) const {
       }
       const bool inside =
           topology_.node_of(world_.flows[f].source) == topology_.node_of(world_.flows[f].target);
-      Seconds& latency = inside ? group.step_latency : group.node_step_latency;
+      Seconds& latency = inside ? inside_latency : between_latency;
       latency = std::max(latency, group.flows.back().flow.latency);
     }
-    if (options_.free_communication) group.flows.clear();
+    if (options_.free_communication) {
+      group.flows.clear();
+    } else {
+      group.protocols = protocols_of(cluster_, group.size, group.nodes, inside_latency, between_latency);
+    }
     for (const std::uint32_t member : group.members) {
       job.ranks[member].groups[static_cast<std::size_t>(group.kind)] = static_cast<std::int32_t>(c);
     }
@@ -177,6 +183,15 @@ void scale(const plan::ParallelPlan& plan, const Sample& sample, program::Job& j
   }
 }
 
+/// Without communication time the host has no work for transfers either.
+void drop_transfer_work(std::vector<program::Program>& programs) {
+  for (program::Program& program : programs) {
+    for (program::Instruction& instruction : program.stream(program::Stream::kCompute)) {
+      if (instruction.op == program::Opcode::kSynchronize) instruction.amount = 0;
+    }
+  }
+}
+
 }  // namespace
 
 program::Job build_job(const plan::ParallelPlan& plan, const hardware::ClusterSpec& cluster, bool tied,
@@ -188,6 +203,7 @@ program::Job build_job(const plan::ParallelPlan& plan, const hardware::ClusterSp
   const Partition classes = partition(world, sample.plan, topology, options.fold);
   program::Job job;
   job.programs = std::move(programs);
+  if (options.free_communication) drop_transfer_work(job.programs);
   job.world_size = plan.gpus;
   const Quotient quotient(world, classes, sample.cluster, topology, options);
   quotient.add_ranks(sample.plan, job);

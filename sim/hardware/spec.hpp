@@ -36,9 +36,12 @@ struct GpuSpec {
   std::int64_t multiprocessors = 0;
   /// Multiprocessors that a running collective takes away from compute beside it.
   std::int64_t communication_multiprocessors = 0;
-  /// Fraction of the peak that fused attention reaches, forward and backward, in (0, 1].
+  /// Fraction of the peak that fused attention reaches with long sequences and heads of 128, in (0, 1], of
+  /// the operations that it executes: two multiplies forward and five backward, halved by the causal mask.
   double attention_efficiency_forward = 0;
   double attention_efficiency_backward = 0;
+  /// Time that a call of fused attention takes beyond its kernel.
+  Seconds attention_overhead = 0;
   /// Shortest time between the start of two dependent kernels on the GPU, however small they are.
   Seconds kernel_overhead = 0;
   /// Time the host needs to launch one kernel from eager PyTorch.
@@ -54,8 +57,19 @@ struct LinkSpec {
   BytesPerSecond bandwidth = 0;
   /// Fraction of it that collectives reach with large messages, in (0, 1].
   double efficiency = 1.0;
-  /// Time for a message to cross the link once, software included.
+  /// Time for a message to cross the link once, software included: of a ring step of NCCL's Simple protocol.
   Seconds latency = 0;
+  /// The same with the LL and the LL128 protocol, for small messages; 0 where there is none. Between nodes
+  /// LL128 is not used.
+  Seconds ll_latency = 0;
+  Seconds ll128_latency = 0;
+  /// Most that a GPU sends with LL.
+  BytesPerSecond ll_bandwidth = 0;
+  /// Share of a member's data that each phase of a ring moves once more at its end (copy out of the last
+  /// step's buffer).
+  double phase_copy = 0;
+  /// Rate of a GPU when the switch adds up what all members send (NVLink SHARP); 0 where it can't.
+  BytesPerSecond nvls_bandwidth = 0;
 
   /// What a flow can really get.
   BytesPerSecond effective_bandwidth() const { return bandwidth * efficiency; }

@@ -2,6 +2,7 @@
 #include "sim/lowering/emitter.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace trainsim::lowering {
 
@@ -13,12 +14,17 @@ using program::Stream;
 
 RegisteredPass Emitter::register_pass(const Pass& pass) {
   RegisteredPass registered;
+  // A host that waits for each kernel waits for each collective, too, before it launches what follows.
+  Seconds launching = 0;
   for (const Step& step : pass) {
     RegisteredPass::Item item{step.kind, step.cause, step.op, 0, step.bytes};
     if (step.kind == StepKind::kCompute) {
       item.segment = static_cast<std::uint32_t>(program_.segments.size());
       program_.segments.push_back(kernels_.segment(step.name, step.kernels));
+      program_.segments.back().launch_seconds += std::exchange(launching, 0.0);
       item.amount = program_.segments.back().seconds;
+    } else if (step.kind != StepKind::kJoin && kernels_.blocking_launches()) {
+      launching += kernels_.launch_interval();
     }
     registered.items.push_back(item);
   }
@@ -127,9 +133,10 @@ void Emitter::wait(Stream stream, std::uint32_t event, Cause cause) {
   push(stream, instruction);
 }
 
-void Emitter::synchronize() {
+void Emitter::synchronize(int launches) {
   Instruction instruction;
   instruction.op = Opcode::kSynchronize;
+  instruction.amount = static_cast<double>(launches) * kernels_.launch_interval();
   push(Stream::kCompute, instruction);
 }
 

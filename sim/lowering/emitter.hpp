@@ -44,8 +44,9 @@ class Emitter {
   /// Marks a new event on a stream; the number is for `wait`.
   std::uint32_t record(program::Stream stream);
   void wait(program::Stream stream, std::uint32_t event, program::Cause cause);
-  /// The host waits for the compute stream here.
-  void synchronize();
+  /// The host waits for the compute stream here, and then works for as long as `launches` kernels take to
+  /// launch.
+  void synchronize(int launches);
   void begin_slot(char kind, std::int32_t micro_batch, std::int32_t chunk);
   void end_slot();
 

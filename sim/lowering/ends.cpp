@@ -34,14 +34,14 @@ Pass head_forward(const KernelBook& book) {
   return pass;
 }
 
-Pass head_backward(const KernelBook& book, bool overlapped) {
+Pass head_backward(const KernelBook& book) {
   const Shapes& shapes = book.shapes();
   const auto bytes = static_cast<double>(shapes.residual_bytes());
   Pass pass;
   // A column-parallel layer, as in the layers: the saved shard of its input is gathered again for the weight
   // gradient.
-  const Beside weights = overlapped ? Beside::kCommunication : Beside::kNothing;
-  const Beside inputs = shapes.sequence_parallel ? weights : Beside::kNothing;
+  const Seconds weights = book.overlapped_time(reduction(shapes), bytes);
+  const Seconds inputs = shapes.sequence_parallel ? book.overlapped_time(CollectiveOp::kAllGather, bytes) : 0;
   Kernels kernels = book.loss_backward();
   kernels.push_back(book.input_gradient("logits", shapes.hidden, shapes.vocab, inputs));
   if (shapes.sequence_parallel) add_start(pass, CollectiveOp::kAllGather, bytes);
@@ -49,7 +49,7 @@ Pass head_backward(const KernelBook& book, bool overlapped) {
   if (shapes.sequence_parallel) add_join(pass);
   add_start(pass, reduction(shapes), bytes);
   add_compute(pass, "logits weight gradient", Cause::kBackward,
-              {book.weight_gradient("logits", shapes.hidden, shapes.vocab, weights)});
+              book.weight_gradient("logits", shapes.hidden, shapes.vocab, weights));
   add_join(pass);
   add_compute(pass, "final norm backward", Cause::kBackward, book.norm_backward());
   return pass;
@@ -58,8 +58,8 @@ Pass head_backward(const KernelBook& book, bool overlapped) {
 }  // namespace
 
 Ends build_ends(const model::ModelSpec& model, const plan::ParallelPlan& plan,
-                const cost::KernelModel& kernels) {
-  const KernelBook book(model, plan, kernels);
+                const cost::KernelModel& kernels, const TensorRing& ring) {
+  const KernelBook book(model, plan, kernels, ring);
   const Shapes& shapes = book.shapes();
   const auto bytes = static_cast<double>(shapes.residual_bytes());
   const auto ready = [&](Pass pass) {
@@ -73,8 +73,7 @@ Ends build_ends(const model::ModelSpec& model, const plan::ParallelPlan& plan,
   ends.embedding_forward = ready(std::move(ends.embedding_forward));
   ends.embedding_backward = ready(std::move(ends.embedding_backward));
   ends.head_forward = ready(head_forward(book));
-  ends.head_backward =
-      ready(head_backward(book, plan.overlap_tensor_communication && plan.tensor_parallel > 1));
+  ends.head_backward = ready(head_backward(book));
   ends.embedding_stored = model.dropout > 0 ? shapes.residual_elements : 0;
   ends.head_stored = 2 * shapes.residual_elements * shapes.element;
   ends.logits_stored = 4 * shapes.tokens * shapes.vocab;

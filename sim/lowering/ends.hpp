@@ -2,6 +2,7 @@
 #pragma once
 #include "sim/base/units.hpp"
 #include "sim/cost/kernel_model.hpp"
+#include "sim/lowering/layer.hpp"
 #include "sim/lowering/pass.hpp"
 #include "sim/model/model_spec.hpp"
 #include "sim/plan/plan.hpp"
@@ -24,7 +25,7 @@ struct Ends {
 };
 
 Ends build_ends(const model::ModelSpec& model, const plan::ParallelPlan& plan,
-                const cost::KernelModel& kernels);
+                const cost::KernelModel& kernels, const TensorRing& ring);
 
 /// Kernels of the optimizer step over `parameters` of this rank's shard, and of the gradient norm and
 /// clearing over all `held` parameters: mixed-precision Adam.

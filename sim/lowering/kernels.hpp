@@ -6,20 +6,20 @@
 #include "sim/lowering/layer.hpp"
 #include "sim/model/model_spec.hpp"
 #include "sim/plan/plan.hpp"
+#include "sim/program/job.hpp"
 
 namespace trainsim::lowering {
 
 /// Kernels of a list, in order.
 using Kernels = std::vector<program::Kernel>;
 
-/// Whether a multiply runs while a collective of its rank does.
-enum class Beside { kNothing, kCommunication };
-
 /// The kernels that a framework launches for each part of a transformer, by fusion mode. Byte counts per
 /// element are derived in docs/modelling.md ("Memory-bound kernels").
 class KernelBook {
  public:
-  KernelBook(const model::ModelSpec& model, const plan::ParallelPlan& plan, const cost::KernelModel& kernels);
+  /// `ring` is that of the tensor-parallel group.
+  KernelBook(const model::ModelSpec& model, const plan::ParallelPlan& plan, const cost::KernelModel& kernels,
+             const TensorRing& ring);
 
   Kernels norm_forward() const;
   Kernels norm_backward() const;
@@ -39,13 +39,17 @@ class KernelBook {
   Kernels loss_forward() const;
   Kernels loss_backward() const;
 
-  /// A linear layer on this rank: forward, input gradient, and weight gradient accumulated in gradient
-  /// precision.
+  /// A linear layer on this rank: forward, input gradient, and weight gradient; the latter is accumulated in
+  /// gradient precision, in the multiply itself or in a pass of its own. `communication` is how long a
+  /// collective of the rank runs beside the multiply.
   program::Kernel linear(const char* name, std::int64_t in, std::int64_t out) const;
   program::Kernel input_gradient(const char* name, std::int64_t in, std::int64_t out,
-                                 Beside beside = Beside::kNothing) const;
-  program::Kernel weight_gradient(const char* name, std::int64_t in, std::int64_t out,
-                                  Beside beside = Beside::kNothing) const;
+                                 Seconds communication = 0) const;
+  Kernels weight_gradient(const char* name, std::int64_t in, std::int64_t out,
+                          Seconds communication = 0) const;
+  /// Time of a tensor-parallel collective over `bytes` with nothing else on the network; 0 when multiplies do
+  /// not run beside communication.
+  Seconds overlapped_time(program::CollectiveOp op, double bytes) const;
 
   const Shapes& shapes() const { return shapes_; }
 
@@ -53,9 +57,7 @@ class KernelBook {
   /// A kernel that moves `bytes_per_element` (counted for 2-byte elements) over `elements`.
   program::Kernel pass(const char* name, double elements, double bytes_per_element, int launches = 1) const;
   program::Kernel random_pass(const char* name, double elements, double bytes_per_element) const;
-  const cost::KernelModel& model_beside(Beside beside) const {
-    return beside == Beside::kCommunication ? contended_ : kernels_;
-  }
+  cost::AttentionShape attention_shape() const;
   Kernels standard_core_forward() const;
   Kernels standard_core_backward() const;
   double score_elements() const;
@@ -63,7 +65,7 @@ class KernelBook {
   const model::ModelSpec& model_;
   const plan::ParallelPlan& plan_;
   const cost::KernelModel& kernels_;
-  cost::KernelModel contended_;
+  TensorRing ring_;
   Shapes shapes_;
 };
 

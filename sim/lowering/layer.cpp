@@ -43,7 +43,7 @@ class LayerBuilder {
   }
   void column_parallel_backward(Pass& pass, const char* name, std::int64_t in, std::int64_t out) const;
   Kernels row_parallel_backward(const char* name, std::int64_t in, std::int64_t out) const {
-    return {book_.input_gradient(name, in, out), book_.weight_gradient(name, in, out)};
+    return joined({book_.input_gradient(name, in, out)}, book_.weight_gradient(name, in, out));
   }
   std::int64_t qkv_width() const { return shapes_.query_width + 2 * shapes_.key_value_width; }
 
@@ -81,16 +81,16 @@ Pass LayerBuilder::forward() const {
 /// section 4.2.2).
 void LayerBuilder::column_parallel_backward(Pass& pass, const char* name, std::int64_t in,
                                             std::int64_t out) const {
-  const bool overlapped = plan_.overlap_tensor_communication && plan_.tensor_parallel > 1;
-  const Beside weights = overlapped ? Beside::kCommunication : Beside::kNothing;
-  const Beside inputs = shapes_.sequence_parallel ? weights : Beside::kNothing;
+  const Seconds weights = book_.overlapped_time(reduction(), bytes_);
+  const Seconds inputs =
+      shapes_.sequence_parallel ? book_.overlapped_time(CollectiveOp::kAllGather, bytes_) : 0;
   if (shapes_.sequence_parallel) add_start(pass, CollectiveOp::kAllGather, bytes_);
   add_compute(pass, std::string(name) + " input gradient", Cause::kBackward,
               {book_.input_gradient(name, in, out, inputs)});
   if (shapes_.sequence_parallel) add_join(pass);
   add_start(pass, reduction(), bytes_);
   add_compute(pass, std::string(name) + " weight gradient", Cause::kBackward,
-              {book_.weight_gradient(name, in, out, weights)});
+              book_.weight_gradient(name, in, out, weights));
   add_join(pass);
 }
 
@@ -139,8 +139,8 @@ Shapes::Shapes(const model::ModelSpec& model, const plan::ParallelPlan& plan)
 }
 
 LayerPasses layer_passes(const model::ModelSpec& model, const plan::ParallelPlan& plan,
-                         const cost::KernelModel& kernels) {
-  const KernelBook book(model, plan, kernels);
+                         const cost::KernelModel& kernels, const TensorRing& ring) {
+  const KernelBook book(model, plan, kernels, ring);
   const LayerBuilder builder(plan, book);
   const auto ready = [&](Pass pass) {
     return simplify(std::move(pass), plan.tensor_parallel, plan.overlap_tensor_communication);

@@ -41,6 +41,15 @@ struct Shapes {
   Bytes residual_bytes() const { return tokens * hidden * element; }
 };
 
+/// How long collectives of a tensor-parallel group take with nothing else on the network.
+struct TensorRing {
+  /// What a member sends.
+  BytesPerSecond rate = 1.0;
+  /// Fixed time, and what each step adds.
+  Seconds start = 0;
+  Seconds step = 0;
+};
+
 /// Forward and backward of one transformer layer on one rank.
 struct LayerPasses {
   Pass forward;
@@ -49,8 +58,9 @@ struct LayerPasses {
   /// What full recomputation runs again before backward.
   Pass recompute;
 };
+/// `ring` is that of the tensor-parallel group.
 LayerPasses layer_passes(const model::ModelSpec& model, const plan::ParallelPlan& plan,
-                         const cost::KernelModel& kernels);
+                         const cost::KernelModel& kernels, const TensorRing& ring);
 
 /// Bytes of activations of one layer and micro-batch on one rank.
 struct LayerMemory {

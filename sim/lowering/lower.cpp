@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/lowering/lower.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "sim/lowering/ends.hpp"
@@ -62,7 +63,7 @@ class SingleGpu {
   }
   void run(const std::vector<program::Segment>& segments) {
     for (const program::Segment& segment : segments) {
-      now_ = host_.run(now_, segment.seconds, segment.launch_seconds);
+      now_ = host_.run(now_, segment.seconds, segment);
     }
   }
   Seconds now() const { return now_; }
@@ -93,7 +94,8 @@ cost::KernelModel kernel_model(const hardware::GpuSpec& gpu, const plan::Paralle
   Seconds launch = gpu.launch_interval_eager;
   if (plan.launch == plan::Launch::kCompiled) launch = gpu.launch_interval_compiled;
   if (plan.launch == plan::Launch::kCudaGraph) launch = gpu.launch_interval_graph;
-  return {gpu, peak_flops(gpu, plan), plan.element_bytes(), launch};
+  const bool blocking = plan.launch == plan::Launch::kBlocking;
+  return {gpu, peak_flops(gpu, plan), plan.element_bytes(), launch, blocking};
 }
 
 std::int64_t stage_parameters(const model::ModelSpec& model, const plan::ParallelPlan& plan,
@@ -111,17 +113,28 @@ std::int64_t stage_parameters(const model::ModelSpec& model, const plan::Paralle
   return parameters;
 }
 
+TensorRing tensor_ring(const hardware::ClusterSpec& cluster, const plan::ParallelPlan& plan) {
+  TensorRing ring{cluster.intra_node.effective_bandwidth(), cluster.collective_latency,
+                  cluster.intra_node.latency};
+  if (plan.tensor_parallel <= cluster.gpus_per_node) return ring;
+  const double nics = static_cast<double>(cluster.nics_per_node);
+  ring.rate = std::min(ring.rate, nics * cluster.nic.effective_bandwidth());
+  return ring;
+}
+
 std::vector<program::Program> lower(const model::ModelSpec& model, const plan::ParallelPlan& plan,
-                                    const hardware::GpuSpec& gpu, const schedule::Schedule& schedule) {
-  const cost::KernelModel kernels = kernel_model(gpu, plan);
+                                    const hardware::ClusterSpec& cluster,
+                                    const schedule::Schedule& schedule) {
+  const cost::KernelModel kernels = kernel_model(cluster.gpu, plan);
+  const TensorRing ring = tensor_ring(cluster, plan);
   StageContext context{model,
                        plan,
                        schedule,
                        kernels,
                        Shapes(model, plan),
-                       layer_passes(model, plan, kernels),
+                       layer_passes(model, plan, kernels, ring),
                        layer_memory(model, plan),
-                       build_ends(model, plan, kernels),
+                       build_ends(model, plan, kernels, ring),
                        plan::stage_layers(plan, model)};
   if (plan.profile) apply_profile(*plan.profile, context);
   std::vector<program::Program> programs(static_cast<std::size_t>(plan.pipeline_parallel));
@@ -150,8 +163,8 @@ Seconds single_gpu_time(const model::ModelSpec& model, const plan::ParallelPlan&
         static_cast<double>(single.micro_batches() * plan.pipeline_parallel * plan.tensor_parallel);
     return slots * (plan.profile->forward + plan.profile->backward) + one.now();
   }
-  const LayerPasses layer = layer_passes(model, single, kernels);
-  const Ends ends = build_ends(model, single, kernels);
+  const LayerPasses layer = layer_passes(model, single, kernels, {});
+  const Ends ends = build_ends(model, single, kernels, {});
   const auto forward = one.segments(layer.forward);
   const auto backward = one.segments(layer.backward);
   const auto begin = one.segments(ends.embedding_forward);

@@ -6,6 +6,7 @@
 #include "sim/base/units.hpp"
 #include "sim/cost/kernel_model.hpp"
 #include "sim/hardware/spec.hpp"
+#include "sim/lowering/layer.hpp"
 #include "sim/model/model_spec.hpp"
 #include "sim/plan/plan.hpp"
 #include "sim/program/program.hpp"
@@ -24,7 +25,11 @@ std::int64_t stage_parameters(const model::ModelSpec& model, const plan::Paralle
 
 /// One program per stage, in stage order. REQUIRES: a plan that plan::check accepts and its schedule.
 std::vector<program::Program> lower(const model::ModelSpec& model, const plan::ParallelPlan& plan,
-                                    const hardware::GpuSpec& gpu, const schedule::Schedule& schedule);
+                                    const hardware::ClusterSpec& cluster, const schedule::Schedule& schedule);
+
+/// The ring of a tensor-parallel group: limited by the links inside a node, or by a node's NICs together when
+/// it spans nodes.
+TensorRing tensor_ring(const hardware::ClusterSpec& cluster, const plan::ParallelPlan& plan);
 
 /// Time of the same global batch on one imaginary GPU with enough memory: unsplit kernels, no communication,
 /// no bubble, no recomputation. The reference of scaling efficiency (docs/output.md).

@@ -90,6 +90,8 @@ std::string to_string(Launch launch) {
       return "compiled";
     case Launch::kCudaGraph:
       return "cuda-graph";
+    case Launch::kBlocking:
+      return "blocking";
   }
   return "";
 }

@@ -24,8 +24,9 @@ enum class RecomputeMethod { kUniform, kBlock };
 enum class Precision { kFp32, kFp16, kBf16, kFp8 };
 /// Whether data-parallel ranks each hold the whole optimizer state or a shard of it (ZeRO-1).
 enum class Sharding { kNone, kZero1 };
-/// How kernels reach the GPU.
-enum class Launch { kEager, kCompiled, kCudaGraph };
+/// How kernels reach the GPU: from eager PyTorch, from a compiled model, as replayed CUDA graphs, or from
+/// eager PyTorch that waits for each kernel to end (CUDA_LAUNCH_BLOCKING=1).
+enum class Launch { kEager, kCompiled, kCudaGraph, kBlocking };
 /// How far chains of element-wise kernels are merged: not at all, as Megatron-LM's fused kernels do
 /// (bias+GELU, bias+dropout+add, scale+mask+softmax, fused norms), or as a compiler would.
 enum class Fusion { kNone, kStandard, kCompiled };
@@ -78,6 +79,12 @@ struct ParallelPlan {
   std::int64_t bucket_parameters = 40'000'000;
   Launch launch = Launch::kEager;
   Fusion fusion = Fusion::kStandard;
+  /// Whether weight gradients are added to the accumulated ones inside their multiply (Megatron-LM's
+  /// --gradient-accumulation-fusion), instead of in a pass of its own.
+  bool gradient_accumulation_fusion = true;
+  /// Whether fused norms keep a row in registers and read it once (apex FastLayerNorm, Transformer Engine),
+  /// as Megatron-LM does since 2022 unless --no-persist-layer-norm is given, or are those of apex before.
+  bool persistent_norm = true;
   /// Device memory kept for the CUDA context, NCCL and cuBLAS workspaces.
   Bytes memory_reserve = 0;
   std::optional<StageProfile> profile;

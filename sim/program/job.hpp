@@ -44,6 +44,24 @@ struct RingFlow {
   double share = 1.0;
 };
 
+/// How a group puts a collective's bytes on the wire; NCCL has several ways and takes the fastest for the
+/// size.
+struct Protocol {
+  /// Fixed time of a collective.
+  Seconds base_latency = 0;
+  /// What each ring step adds inside a node and between nodes.
+  Seconds step_latency = 0;
+  Seconds node_step_latency = 0;
+  /// Bytes on the wire per byte of data.
+  double inflation = 1.0;
+  /// Rate that a member can't exceed; 0 = that of its links.
+  BytesPerSecond limit = 0;
+  /// Whether the switch adds up what the members send it (NVLink SHARP), instead of a ring; all-reduces only.
+  bool in_switch = false;
+  /// Bytes that must be on the way before data moves at full rate.
+  double pipeline_bytes = 0;
+};
+
 /// A communicator instance.
 struct Group {
   GroupKind kind = GroupKind::kTensor;
@@ -55,10 +73,8 @@ struct Group {
   std::vector<RingFlow> flows;
   /// Nodes that the members lie on.
   std::int64_t nodes = 1;
-  /// Fixed time of a collective, and what each of its ring steps adds inside a node and between nodes.
-  Seconds base_latency = 0;
-  Seconds step_latency = 0;
-  Seconds node_step_latency = 0;
+  /// Protocols to choose from; without any, a collective has no latency.
+  std::vector<Protocol> protocols;
 };
 
 /// A message channel from a rank to one of its peers.
@@ -105,9 +121,19 @@ struct Job {
 double ring_bytes(CollectiveOp op, std::int64_t size, double bytes);
 /// Steps of the ring: 2(P-1) for all-reduce, P-1 otherwise.
 std::int64_t ring_steps(CollectiveOp op, std::int64_t size);
-/// Time of a collective before its first byte moves at full rate. Of its ring steps as many as a ring over
+/// What a collective of a tensor of `bytes` costs with one protocol: time before its first byte moves at full
+/// rate, and bytes that each member then sends.
+struct CollectiveCost {
+  Seconds delay = 0;
+  double sent = 0;
+};
+/// `rate` is what a member sends per second when nothing else moves. Of the ring steps as many as a ring over
 /// the nodes alone would have cross between nodes, the rest stay inside (NCCL's tuning model,
 /// src/graph/tuning.cc).
-Seconds collective_latency(const Group& group, CollectiveOp op);
+CollectiveCost protocol_cost(const Group& group, const Protocol& protocol, CollectiveOp op, double bytes,
+                             BytesPerSecond rate);
+/// The protocol that would be fastest with nothing else on the network, as NCCL chooses. `rate` may be
+/// infinite.
+CollectiveCost collective_cost(const Group& group, CollectiveOp op, double bytes, BytesPerSecond rate);
 
 }  // namespace trainsim::program

@@ -85,8 +85,9 @@ enum class Opcode : std::uint8_t {
   /// one after the other, ahead of the GPU; a segment can't end before the host has launched the last of
   /// them.
   kCompute,
-  /// The host waits until the stream has reached this point, and launches nothing meanwhile; takes no time
-  /// itself.
+  /// The host waits until the stream has reached this point, and then works for `amount` seconds before it
+  /// launches
+  /// anything; takes no time of the stream itself.
   kSynchronize,
   /// Runs `collective` over the rank's group `group`. amount = bytes of the whole tensor.
   kCollective,

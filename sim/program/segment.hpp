@@ -37,6 +37,8 @@ struct Segment {
   Seconds seconds = 0;
   /// Time that the host needs to launch it.
   Seconds launch_seconds = 0;
+  /// Whether the host waits for each kernel before it launches the next.
+  bool blocking = false;
   /// Operations executed.
   Flops flops = 0;
 };

@@ -56,17 +56,20 @@ struct Timeline {
 /// The host thread of a rank, which launches the kernels of the compute stream ahead of the GPU.
 class Host {
  public:
-  /// Launches a segment that is ready at `now` and takes `gpu` seconds on the GPU; `launch` is the time that
-  /// launching takes. Returns when the segment ends: the GPU works without a pause if the host is ahead, else
-  /// the segment ends as the last kernel has been launched.
-  Seconds run(Seconds now, Seconds gpu, Seconds launch) {
-    launched_ += launch;
-    const Seconds end = now + gpu;
+  /// Launches a segment that is ready at `now` and takes `gpu` seconds on the GPU. Returns when
+  /// the segment ends: the GPU begins when the host does, if that is later, and works without a pause if the
+  /// host stays ahead; else the segment ends as the last kernel has been launched. A blocking host lets the
+  /// GPU idle while it launches.
+  Seconds run(Seconds now, Seconds gpu, const Segment& segment) {
+    const Seconds end = (now > launched_ ? now : launched_) + gpu;
+    if (segment.blocking) return launched_ = end + segment.launch_seconds;
+    launched_ += segment.launch_seconds;
     return end > launched_ ? end : launched_;
   }
-  /// The host waits for the GPU, which is at `now`.
-  void synchronize(Seconds now) {
+  /// The host waits for the GPU, which is at `now`, and then does `work` before it launches anything.
+  void synchronize(Seconds now, Seconds work) {
     if (now > launched_) launched_ = now;
+    launched_ += work;
   }
 
  private:

@@ -5,13 +5,11 @@
 #include <utility>
 #include <vector>
 
+#include "sim/report/csv_cells.hpp"
 #include "sim/report/writers.hpp"
 
 namespace trainsim::report {
 
-namespace {
-
-/// Shortest text that reads back as the same number.
 std::string exact(double value) {
   std::array<char, 40> text{};
   for (const int digits : {15, 16, 17}) {
@@ -22,15 +20,12 @@ std::string exact(double value) {
   return text.data();
 }
 
-/// A cell; quoted when it holds a separator (RFC 4180).
 std::string cell(const std::string& text) {
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string quoted = "\"";
   for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
   return quoted + "\"";
 }
-
-}  // namespace
 
 std::string to_csv(const Summary& summary) {
   const plan::ParallelPlan& plan = summary.plan;

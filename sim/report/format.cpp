@@ -53,6 +53,13 @@ std::string gib(Bytes bytes) {
   return (std::abs(value) < 10 ? fixed(value, 2) : fixed(value, 1)) + " GiB";
 }
 
+std::string bytes_text(double bytes) {
+  if (bytes >= kGibi) return number(bytes / kGibi) + " GiB";
+  if (bytes >= kMebi) return number(bytes / kMebi) + " MiB";
+  if (bytes >= kKibi) return number(bytes / kKibi) + " KiB";
+  return number(bytes) + " B";
+}
+
 std::string count(double value) {
   if (value >= kTera) return number(value / kTera) + " T";
   if (value >= kGiga) return number(value / kGiga) + " B";

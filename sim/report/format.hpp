@@ -14,6 +14,8 @@ std::string percent(double share);
 std::string duration(Seconds seconds);
 /// "61.3 GiB" (2^30 bytes); below a tenth of it in MiB.
 std::string gib(Bytes bytes);
+/// "64.00 MiB": a size in the largest binary unit that it fills.
+std::string bytes_text(double bytes);
 /// "174.6 B", "1.200 T": a count with its decimal suffix.
 std::string count(double value);
 /// "optimizer_state" as "optimizer state".

@@ -83,6 +83,8 @@ Json plan_json(const Summary& summary) {
           {"bucket_parameters", plan.bucket_parameters},
           {"launch", plan::to_string(plan.launch)},
           {"fusion", plan::to_string(plan.fusion)},
+          {"gradient_accumulation_fusion", plan.gradient_accumulation_fusion},
+          {"persistent_norm", plan.persistent_norm},
           {"attention", summary.model.attention == model::Attention::kFlash ? "flash" : "standard"}};
 }
 

@@ -70,7 +70,7 @@ program::Job make_job(const model::ModelSpec& model, const hardware::ClusterSpec
                       const plan::ParallelPlan& plan, const JobOptions& options) {
   const schedule::Schedule schedule = schedule::build(plan);
   return folding::build_job(plan, cluster, model.tie_word_embeddings,
-                            lowering::lower(model, plan, cluster.gpu, schedule),
+                            lowering::lower(model, plan, cluster, schedule),
                             {options.fold, options.free_communication});
 }
 

@@ -158,7 +158,7 @@ void StreamActor::step(const Instruction& instruction) {
       compute(instruction);
       break;
     case Opcode::kSynchronize:
-      host_.synchronize(now_);
+      host_.synchronize(now_, instruction.amount);
       break;
     case Opcode::kCollective:
       collective(instruction);
@@ -193,7 +193,7 @@ void StreamActor::step(const Instruction& instruction) {
 void StreamActor::compute(const Instruction& instruction) {
   const Seconds duration = instruction.amount * bound_.slowdown;
   const program::Segment& segment = shared_.job.programs[bound_.program].segments[instruction.id];
-  const Seconds end = host_.run(now_, duration, segment.launch_seconds);
+  const Seconds end = host_.run(now_, duration, segment);
   ++shared_.timeline.activities;
   spend(instruction.cause, duration);
   spend(Cause::kLaunch, end - now_ - duration);
@@ -235,11 +235,12 @@ void StreamActor::run_collective(std::size_t index, const Instruction& instructi
         state.ready + private_collective_time(shared_.job, group, instruction.collective, instruction.amount);
     return;
   }
-  sg4::this_actor::sleep_for(program::collective_latency(group, instruction.collective));
-  const double sent = program::ring_bytes(instruction.collective, group.size, instruction.amount);
+  const program::CollectiveCost cost = program::collective_cost(
+      group, instruction.collective, instruction.amount, lone_rate(shared_.job, group));
+  sg4::this_actor::sleep_for(cost.delay);
   std::vector<sg4::CommPtr> flows;
   for (std::size_t i = 0; i < group.flows.size(); ++i) {
-    const double bytes = whole_bytes(sent * group.flows[i].share);
+    const double bytes = whole_bytes(cost.sent * group.flows[i].share);
     if (bytes <= 0) continue;
     ++shared_.timeline.activities;
     flows.push_back(sg4::Comm::sendto_async(shared_.platform.host(group.members.front()),

@@ -56,9 +56,9 @@ Seconds matmul_seconds(const MatmulShape& shape, const MatmulOutput& output = {}
   return model_of(toy_gpu()).matmul("multiply", shape, output).seconds;
 }
 
-/// Smaller tiles run at part of the full tile's rate: 128 x 128 at 0.95, 64 x 128 at 0.60.
+/// Smaller tiles run at part of the full tile's rate: 128 x 128 at 0.95, 64 x 64 at 0.75.
 constexpr Seconds kHalfTile = 0.5 / 0.95 * kMillisecond;
-constexpr Seconds kQuarterTile = 0.25 / 0.60 * kMillisecond;
+constexpr Seconds kSmallTile = 0.125 / 0.75 * kMillisecond;
 constexpr double kTight = 1e-12;
 
 TEST(Matmul, TakesTheTimeOfOneTileForAFullWave) {
@@ -73,22 +73,22 @@ TEST(Matmul, TakesTheTimeOfOneTileForAFullWave) {
 
 TEST(Matmul, TakesThatTimeAlsoWhenTheWaveIsNotFull) {
   // A single element wastes a whole tile of the smallest kind.
-  EXPECT_NEAR(matmul_seconds({1, 1, 1, 896}), kQuarterTile, kTight);
-  EXPECT_NEAR(matmul_seconds({1, 64, 128, 896}), kQuarterTile, kTight);
+  EXPECT_NEAR(matmul_seconds({1, 1, 1, 896}), kSmallTile, kTight);
+  EXPECT_NEAR(matmul_seconds({1, 64, 64, 896}), kSmallTile, kTight);
 }
 
 TEST(Matmul, TakesTwiceAsLongWithOneTileMoreThanMultiprocessors) {
-  // 64 x 128 is the smallest tile, so that no other choice helps: four products fill the GPU, five need two
+  // 64 x 64 is the smallest tile, so that no other choice helps: four products fill the GPU, five need two
   // waves, and so do eight.
-  EXPECT_NEAR(matmul_seconds({4, 64, 128, 896}), kQuarterTile, kTight);
-  EXPECT_NEAR(matmul_seconds({5, 64, 128, 896}), 2 * kQuarterTile, kTight);
-  EXPECT_NEAR(matmul_seconds({8, 64, 128, 896}), 2 * kQuarterTile, kTight);
-  EXPECT_NEAR(matmul_seconds({9, 64, 128, 896}), 3 * kQuarterTile, kTight);
+  EXPECT_NEAR(matmul_seconds({4, 64, 64, 896}), kSmallTile, kTight);
+  EXPECT_NEAR(matmul_seconds({5, 64, 64, 896}), 2 * kSmallTile, kTight);
+  EXPECT_NEAR(matmul_seconds({8, 64, 64, 896}), 2 * kSmallTile, kTight);
+  EXPECT_NEAR(matmul_seconds({9, 64, 64, 896}), 3 * kSmallTile, kTight);
 }
 
 TEST(Matmul, TakesSmallerTilesWhenTheyWasteLess) {
   // 640 x 256: five full tiles, two waves, 2 ms; ten of 128 x 128, three waves, 3 * 0.5 / 0.95 = 1.579 ms;
-  // twenty of 64 x 128, five waves, 5 * 0.25 / 0.6 = 2.083 ms.
+  // forty of 64 x 64, ten waves, 10 * 0.125 / 0.75 = 1.667 ms.
   EXPECT_NEAR(matmul_seconds({1, 640, 256, 896}), 3 * kHalfTile, kTight);
 }
 
@@ -104,8 +104,8 @@ TEST(Matmul, LosesHalfOfItsRateAtTheHalfK) {
 }
 
 TEST(Matmul, IsNeverFasterThanItsMemoryTraffic) {
-  // One row: (1000 + 1000 * 1000 + 1000) elements of 2 bytes at 1 GB/s, 2.004 ms. Tiles: 1000 / 128 = 8 of
-  // 64 x 128, two waves, 0.833 ms * 1128 / 1024 = 0.918 ms.
+  // One row: (1000 + 1000 * 1000 + 1000) elements of 2 bytes at 1 GB/s, 2.004 ms. Tiles: 1000 / 64 = 16 of
+  // 64 x 64, four waves, 0.667 ms * 1128 / 1024 = 0.734 ms.
   const KernelModel model = model_of(slow_memory_gpu());
   const Kernel kernel = model.matmul("multiply", {1, 1, 1000, 1000});
   EXPECT_EQ(kernel.bytes, 2'004'000);
@@ -157,46 +157,95 @@ TEST(Matmul, NeverGetsFasterWithMoreWork) {
     const KernelModel model = model_of(gpu);
     for (int dimension = 0; dimension < 4; ++dimension) {
       Seconds before = 0;
-      for (std::int64_t size = 1; size <= 2048; size += 7) {
+      // Steps of 8, because rows that are not aligned for tensor cores cost more than longer ones.
+      for (std::int64_t size = 8; size <= 2048; size += 8) {
         const Seconds now = seconds_along(model, dimension, size);
         ASSERT_GE(now, before) << gpu.name << ", dimension " << dimension << ", size " << size;
         before = now;
       }
-      EXPECT_GT(before, seconds_along(model, dimension, 1)) << gpu.name << ", dimension " << dimension;
+      EXPECT_GT(before, seconds_along(model, dimension, 8)) << gpu.name << ", dimension " << dimension;
     }
   }
 }
 
+TEST(Matmul, GoesWithoutTensorCoresWhenRowsOfABatchAreNotAligned) {
+  // 2 * 3 * 64 * 64 * 100 operations at 0.53 of 1 TFLOP/s; rows of 100 elements have 200 bytes, no multiple
+  // of 16.
+  hardware::GpuSpec gpu = toy_gpu();
+  gpu.peak_fp32 = 1e12;
+  const KernelModel model = model_of(gpu);
+  const Seconds plain = 2.0 * 3 * 64 * 64 * 100 / 0.53e12;
+  EXPECT_NEAR(model.matmul("k", {3, 64, 64, 100}).seconds, plain, kTight);
+  EXPECT_NEAR(model.matmul("n", {3, 64, 100, 64}).seconds, plain, kTight);
+  // Aligned, or one multiply alone, whose rows are those of a whole tensor: tiles as ever.
+  EXPECT_NEAR(model.matmul("aligned", {3, 64, 64, 104}).seconds, kSmallTile * (104 + 128) / 1024, kTight);
+  EXPECT_NEAR(model.matmul("alone", {1, 64, 64, 100}).seconds, kSmallTile * (100 + 128) / 1024, kTight);
+}
+
 TEST(Attention, CountsBothMultipliesInFullAndRunsTheCausalHalf) {
-  // b = 2, s = 1024, 4 heads of 64: width 256. Two multiplies of 2 b s^2 * 256 = 2^30 operations: 2^31.
-  // Half of them at half of the peak: 2^30 / (2^28 * 1000) = 4 ms.
-  const Kernel kernel = model_of(toy_gpu()).attention_forward("attention", {2, 1024, 4, 4, 64});
+  // b = 2, s = 1024, 2 heads of 128. Two multiplies of 2 * 4 s^2 * 128 = 2^30 operations: 2^31 in all.
+  // Executed are whole blocks of 128 up to the diagonal, 2 * 2 * 4 * 1024 * (1024 + 128) / 2 * 128 = 1.125 *
+  // 2^30 operations, at half of the peak 4.5 ms. The longest of the 32 tiles has 2 * 2 * 128 * 1152 * 128
+  // operations, 1.125 ms on one of four multiprocessors; 0.6 of it are idle at the end.
+  const Kernel kernel = model_of(toy_gpu()).attention_forward("attention", {2, 1024, 2, 2, 128, 128});
   EXPECT_EQ(kernel.flops, 2'147'483'648.0);
-  EXPECT_NEAR(kernel.seconds, 4 * kMillisecond, kTight);
+  EXPECT_NEAR(kernel.seconds, (4.5 + 0.6 * 1.125) * kMillisecond, kTight);
   EXPECT_EQ(kernel.kind, KernelKind::kAttention);
 }
 
 TEST(Attention, CountsTwiceAsManyBackward) {
-  // 2^32 operations, half of them at a quarter of the peak: 2^31 / (2^27 * 1000) = 16 ms.
-  const Kernel kernel = model_of(toy_gpu()).attention_backward("attention", {2, 1024, 4, 4, 64});
+  // Five multiplies executed at half of the forward's rate, 5 * 4.5 ms, with the longest tile of 5 * 1.125
+  // ms; four counted.
+  const Kernel kernel = model_of(toy_gpu()).attention_backward("attention", {2, 1024, 2, 2, 128, 128});
   EXPECT_EQ(kernel.flops, 4'294'967'296.0);
-  EXPECT_NEAR(kernel.seconds, 16 * kMillisecond, kTight);
+  EXPECT_NEAR(kernel.seconds, (5 * 4.5 + 0.2 * 5 * 1.125) * kMillisecond, kTight);
+}
+
+TEST(Attention, IsSlowerWithNarrowHeadsAndBackwardWithWideOnes) {
+  const KernelModel model = model_of(toy_gpu());
+  const auto forward = [&](std::int64_t heads, std::int64_t width) {
+    return model.attention_forward("attention", {1, 1024, heads, heads, width, width}).seconds;
+  };
+  const auto backward = [&](std::int64_t heads, std::int64_t width) {
+    return model.attention_backward("attention", {1, 1024, heads, heads, width, width}).seconds;
+  };
+  // 64 / (64 + 32) against 128 / (128 + 32), with as many tiles of half the work.
+  EXPECT_NEAR(forward(8, 64), forward(8, 128) / 2 / (64.0 / 96 * 160 / 128), kTight);
+  EXPECT_NEAR(forward(8, 256), 2 * forward(8, 128), kTight);
+  EXPECT_NEAR(backward(8, 256), 2 * backward(8, 128) / 0.78, kTight);
+}
+
+TEST(Attention, OfFewTilesTakesAsLongAsItsLongestOne) {
+  // One sequence of 128 with one head is one tile: 2 * 2 * 128 * 256 * 128 operations on one of four
+  // multiprocessors, 0.25 ms, times 1.5.
+  const Kernel kernel = model_of(toy_gpu()).attention_forward("attention", {1, 128, 1, 1, 128, 128});
+  EXPECT_NEAR(kernel.seconds, 1.5 * 0.25 * kMillisecond, kTight);
 }
 
 TEST(Attention, MovesFewerBytesWithFewerKeyValueHeads) {
   // Queries and output of 2048 x 256, keys and values of 2048 x 128, 2 bytes each: 3,145,728 bytes. Backward
   // also moves the gradients: twice that.
   const KernelModel model = model_of(slow_memory_gpu());
-  const AttentionShape grouped = {2, 1024, 4, 2, 64};
+  const AttentionShape grouped = {2, 1024, 4, 2, 64, 64};
   EXPECT_EQ(model.attention_forward("attention", grouped).bytes, 3'145'728);
   EXPECT_EQ(model.attention_backward("attention", grouped).bytes, 6'291'456);
   EXPECT_EQ(model.attention_forward("attention", grouped).flops, 2'147'483'648.0);
 }
 
 TEST(Attention, IsNeverFasterThanItsMemoryTraffic) {
-  // One token: 2^9 * 2 operations are nothing, 2 * (256 + 256) * 2 bytes at 1 GB/s are 2.048 us.
-  const Kernel kernel = model_of(slow_memory_gpu()).attention_forward("attention", {1, 1, 4, 4, 64});
-  EXPECT_NEAR(kernel.seconds, 2.048e-6, 1e-15);
+  // One token: 2 * (256 + 256) * 2 bytes at 10 MB/s are 204.8 us; its one block takes 113 us.
+  hardware::GpuSpec gpu = toy_gpu();
+  gpu.memory_bandwidth = 2e7;
+  const Kernel kernel = model_of(gpu).attention_forward("attention", {1, 1, 4, 4, 64, 64});
+  EXPECT_NEAR(kernel.seconds, 204.8e-6, 1e-15);
+}
+
+TEST(Attention, PaysItsOverheadOnce) {
+  hardware::GpuSpec gpu = toy_gpu();
+  const AttentionShape shape = {2, 1024, 2, 2, 128, 128};
+  const Seconds without = model_of(gpu).attention_forward("attention", shape).seconds;
+  gpu.attention_overhead = 7e-6;
+  EXPECT_NEAR(model_of(gpu).attention_forward("attention", shape).seconds, without + 7e-6, kTight);
 }
 
 TEST(Stream, TakesItsBytesAndOneOverheadPerLaunch) {
@@ -237,6 +286,12 @@ TEST(Segments, AddUpTheOperationsOfTheirKernels) {
   EXPECT_EQ(segment.flops, 48 + 10);
 }
 
+TEST(Segments, SayWhetherTheHostWaitsForEachKernel) {
+  const KernelModel blocking(toy_gpu(), kPeak, 2, 10e-6, true);
+  EXPECT_TRUE(blocking.segment("part", {blocking.stream("a", 1e6)}).blocking);
+  EXPECT_FALSE(model_of(toy_gpu()).segment("part", {}).blocking);
+}
+
 TEST(Segments, OfNothingTakeNoTime) {
   const Segment segment = model_of(toy_gpu(), 2, 10e-6).segment("nothing", {});
   EXPECT_EQ(segment.seconds, 0);
@@ -244,18 +299,31 @@ TEST(Segments, OfNothingTakeNoTime) {
 }
 
 TEST(BesideCommunication, LeavesFewerMultiprocessors) {
-  // Three instead of four: four full tiles need two waves, eight of 128 x 128 three (1.579 ms), and sixteen
-  // of 64 x 128 six (2.5 ms).
+  // Three instead of four: four full tiles need two waves, eight of 128 x 128 three (1.579 ms), and 32 of
+  // 64 x 64 eleven (1.833 ms).
   const KernelModel beside = model_of(toy_gpu()).beside_communication();
   EXPECT_NEAR(beside.matmul("multiply", {1, 256, 512, 896}).seconds, 3 * kHalfTile, kTight);
-  EXPECT_NEAR(beside.matmul("multiply", {3, 64, 128, 896}).seconds, kQuarterTile, kTight);
+  EXPECT_NEAR(beside.matmul("multiply", {3, 64, 64, 896}).seconds, kSmallTile, kTight);
+}
+
+TEST(BesideCommunication, LastsOnlyAsLongAsTheCollective) {
+  // Alone 1 ms; on three multiprocessors 1.579 ms. After half of that half of the work is left.
+  const KernelModel model = model_of(toy_gpu());
+  const MatmulShape shape = {1, 256, 512, 896};
+  const auto seconds = [&](Seconds communication) {
+    return model.matmul_beside("multiply", shape, {}, communication).seconds;
+  };
+  EXPECT_NEAR(seconds(0), kMillisecond, kTight);
+  EXPECT_NEAR(seconds(1.5 * kHalfTile), 1.5 * kHalfTile + 0.5 * kMillisecond, kTight);
+  EXPECT_NEAR(seconds(3 * kHalfTile), 3 * kHalfTile, kTight);
+  EXPECT_NEAR(seconds(1), 3 * kHalfTile, kTight);
 }
 
 TEST(BesideCommunication, LeavesAtLeastOneMultiprocessor) {
   hardware::GpuSpec gpu = toy_gpu();
   gpu.communication_multiprocessors = 9;
-  EXPECT_NEAR(model_of(gpu).beside_communication().matmul("multiply", {4, 64, 128, 896}).seconds,
-              4 * kQuarterTile, kTight);
+  EXPECT_NEAR(model_of(gpu).beside_communication().matmul("multiply", {4, 64, 64, 896}).seconds,
+              4 * kSmallTile, kTight);
 }
 
 TEST(BesideCommunication, IsNeverFaster) {

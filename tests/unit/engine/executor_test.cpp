@@ -100,8 +100,7 @@ program::Job ring(std::int64_t size, double bytes, CollectiveOp op) {
   group.kind = GroupKind::kData;
   group.members = {0};
   group.size = size;
-  group.base_latency = 10e-6;
-  group.step_latency = 1e-6;
+  group.protocols = {{10e-6, 1e-6}};
   group.flows = {{{{{0, 1, 1.0}}, 1e-6}, 1.0}};
   job.groups = {group};
   return job;
@@ -175,9 +174,26 @@ TEST(Executor, TheGpuWaitsForAHostThatDoesNotKeepUp) {
   synchronize.op = Opcode::kSynchronize;
   code = {compute(10), synchronize, compute(1), compute(1)};
   // Launched at 13 s and 16 s.
-  const program::Timeline synchronised = make_simgrid_executor()->run(job);
+  const program::Timeline synchronised = make_ideal_executor()->run(job);
   EXPECT_NEAR(synchronised.step_time, 16.0, 1e-9);
   EXPECT_NEAR(launch_wait(synchronised), 4.0, 1e-9);
+  // After 5 s of work the first of the two begins at 15 s and is launched by 18 s, the second by 21 s.
+  code[1].amount = 5;
+  const program::Timeline busy = make_simgrid_executor()->run(job);
+  EXPECT_NEAR(busy.step_time, 21.0, 1e-9);
+  EXPECT_NEAR(launch_wait(busy), 9.0, 1e-9);
+}
+
+TEST(Executor, ABlockingHostLetsTheGpuIdleAtEveryLaunch) {
+  program::Job job;
+  job.programs.assign(1, one_segment());
+  job.programs[0].segments[0].launch_seconds = 0.5;
+  job.programs[0].segments[0].blocking = true;
+  job.programs[0].stream(Stream::kCompute) = {compute(10), compute(1)};
+  job.ranks.resize(1);
+  const program::Timeline timeline = make_ideal_executor()->run(job);
+  EXPECT_NEAR(timeline.step_time, 12.0, 1e-12);
+  EXPECT_NEAR(timeline.ranks[0].by_cause[static_cast<std::size_t>(program::Cause::kLaunch)], 1.0, 1e-12);
 }
 
 TEST(Executor, EventsOrderStreams) {

@@ -112,7 +112,7 @@ TEST(Folding, NetworkLatencyCountsForStepsBetweenNodesOnly) {
   EXPECT_EQ(group.size, 32);
   EXPECT_EQ(group.nodes, 4);
   // NVLink 1 us; PCIe 1, NIC 2 and three switches of 1 us; 5 us to start.
-  EXPECT_NEAR(program::collective_latency(group, program::CollectiveOp::kAllReduce),
+  EXPECT_NEAR(program::collective_cost(group, program::CollectiveOp::kAllReduce, 1e6, 1e9).delay,
               5e-6 + 56 * 1e-6 + 6 * 6e-6, 1e-12);
 }
 
@@ -140,7 +140,7 @@ TEST(Folding, ASampleOfReplicasShowsAllThereIs) {
   for (const std::int64_t tensor : {1, 2, 8}) {
     const plan::ParallelPlan plan = tests::small_plan(128, tensor, 2, 1);
     const auto programs = [&] {
-      return lowering::lower(tests::small_gpt(), plan, tests::round_cluster().gpu, schedule::build(plan));
+      return lowering::lower(tests::small_gpt(), plan, tests::round_cluster(), schedule::build(plan));
     };
     const program::Job whole =
         build_job(plan, tests::round_cluster(), true, programs(), {true, false, false});

@@ -225,7 +225,7 @@ TEST(OutputLayer, KeepsItsInputsAndTheLogits) {
 
 TEST(OutputLayer, IsNotSplitBySequenceWithoutSequenceParallelism) {
   const ParallelPlan plan = split_plan({2, 1, 1, 1});
-  const Ends ends = build_ends(gpt({}), plan, kernel_model(tests::round_cluster().gpu, plan));
+  const Ends ends = build_ends(gpt({}), plan, kernel_model(tests::round_cluster().gpu, plan), {100e9});
   EXPECT_EQ(ends.head_stored, 4 * kSbh);
   EXPECT_EQ(ends.logits_stored, 4 * 256 * 8192 / 2);
   EXPECT_EQ(ends.embedding_stored, kSbh);
@@ -235,7 +235,8 @@ TEST(Embedding, KeepsNothingWithoutDropout) {
   model::ModelSpec model = gpt({});
   model.dropout = 0;
   const ParallelPlan plan = split_plan({});
-  EXPECT_EQ(build_ends(model, plan, kernel_model(tests::round_cluster().gpu, plan)).embedding_stored, 0);
+  EXPECT_EQ(build_ends(model, plan, kernel_model(tests::round_cluster().gpu, plan), {100e9}).embedding_stored,
+            0);
 }
 
 TEST(ParametersPerRank, AreSplitExceptNormsAndRowParallelBiases) {
@@ -386,7 +387,7 @@ TEST(DenseCases, A34_LogitsOfABigVocabulary) {
   model::ModelSpec model = config::load_model("llama3-8b");
   model.vocab_size = 151936;
   const ParallelPlan plan = split_plan({});
-  const Ends ends = build_ends(model, plan, kernel_model(tests::round_cluster().gpu, plan));
+  const Ends ends = build_ends(model, plan, kernel_model(tests::round_cluster().gpu, plan), {100e9});
   EXPECT_NEAR(gib(ends.logits_stored), 4.637, 0.001 * 4.637);
 }
 

@@ -50,7 +50,7 @@ Flops flops_of(const Pass& pass) {
 }
 
 LayerPasses passes_of(const model::ModelSpec& model, const ParallelPlan& plan) {
-  return layer_passes(model, plan, kernel_model(tests::round_cluster().gpu, plan));
+  return layer_passes(model, plan, kernel_model(tests::round_cluster().gpu, plan), {100e9});
 }
 
 /// h = 512, s = 256, b = 2: a residual-stream tensor of b s h elements of 2 bytes.
@@ -158,7 +158,7 @@ TEST(LayerCommunication, IsNotRepeatedBySelectiveRecomputation) {
 class EndsCommunication : public testing::Test {
  protected:
   static Ends ends_of(const ParallelPlan& plan) {
-    return build_ends(gpt({}), plan, kernel_model(tests::round_cluster().gpu, plan));
+    return build_ends(gpt({}), plan, kernel_model(tests::round_cluster().gpu, plan), {100e9});
   }
   static constexpr Transfer kPerToken = {CollectiveOp::kAllReduce, 4.0 * 2 * 256};
 };

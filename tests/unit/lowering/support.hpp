@@ -64,7 +64,7 @@ inline plan::ParallelPlan split_plan(const Split& split, std::int64_t micro_batc
 /// The stages' programs on the GPUs of round_cluster().
 inline std::vector<program::Program> programs_of(const model::ModelSpec& model,
                                                  const plan::ParallelPlan& plan) {
-  return lowering::lower(model, plan, round_cluster().gpu, schedule::build(plan));
+  return lowering::lower(model, plan, round_cluster(), schedule::build(plan));
 }
 
 /// What one rank of each stage does in a step with free communication.

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <string>
+
+#include "sim/report/csv_cells.hpp"
+#include "sim/report/json_dump.hpp"
+#include "sim/report/validation.hpp"
+
+namespace trainsim::report {
+
+namespace {
+
+using validation::Comparison;
+using validation::Evaluation;
+
+Json families_json(const Evaluation& evaluation) {
+  Json list = Json::array();
+  for (const validation::FamilyErrors& family : family_errors(evaluation)) {
+    list.push_back({{"family", family.family},
+                    {"quantity", family.quantity},
+                    {"role", to_string(family.role)},
+                    {"rows", family.errors.rows},
+                    {"mean_absolute_error", family.errors.mean},
+                    {"median_absolute_error", family.errors.median},
+                    {"mean_signed_error", family.errors.bias},
+                    {"worst_error", family.errors.worst},
+                    {"worst_row", family.worst.front()->id},
+                    {"one_sign", family.errors.one_sign}});
+  }
+  return list;
+}
+
+Json groups_json(const Evaluation& evaluation) {
+  Json list = Json::array();
+  for (const validation::PlanGroup& group : plan_groups(evaluation)) {
+    list.push_back({{"family", group.family},
+                    {"group", group.label},
+                    {"rows", group.rows},
+                    {"kendall_tau", group.kendall_tau},
+                    {"spearman_rho", group.spearman_rho},
+                    {"regret", group.regret}});
+  }
+  return list;
+}
+
+Json rows_json(const Evaluation& evaluation) {
+  Json list = Json::array();
+  for (const Comparison& row : evaluation.comparisons) {
+    list.push_back({{"id", row.id},
+                    {"family", row.family},
+                    {"quantity", row.quantity},
+                    {"role", to_string(row.role)},
+                    {"measured_s", row.seconds.measured},
+                    {"simulated_s", row.seconds.simulated},
+                    {"error", row.seconds.error()},
+                    {"assumptions", row.assumptions}});
+  }
+  return list;
+}
+
+Json skipped_json(const Evaluation& evaluation) {
+  Json list = Json::array();
+  for (const validation::Skipped& row : evaluation.skipped) {
+    list.push_back({{"id", row.id}, {"family", row.family}, {"reason", row.reason}});
+  }
+  return list;
+}
+
+}  // namespace
+
+std::string to_json(const Evaluation& evaluation) {
+  return dump({{"schema", 1},
+               {"families", families_json(evaluation)},
+               {"groups", groups_json(evaluation)},
+               {"rows", rows_json(evaluation)},
+               {"skipped", skipped_json(evaluation)},
+               {"malformed", evaluation.malformed},
+               {"problems", evaluation.problems},
+               {"wall_s", evaluation.wall_time}});
+}
+
+std::string to_csv(const Evaluation& evaluation) {
+  std::string text = "family,id,quantity,role,measured_s,simulated_s,error\n";
+  for (const Comparison& row : evaluation.comparisons) {
+    text += cell(row.family) + "," + cell(row.id) + "," + cell(row.quantity) + "," + to_string(row.role) +
+            "," + exact(row.seconds.measured) + "," + exact(row.seconds.simulated) + "," +
+            exact(row.seconds.error()) + "\n";
+  }
+  return text;
+}
+
+}  // namespace trainsim::report

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/validation/kernel_table.hpp"
+
+namespace trainsim::validation {
+
+namespace {
+
+/// Seconds from the share of a peak that a kernel reached.
+Seconds time_of(const CsvRow& row, Flops flops, config::Report& report) {
+  const double share = row.number("fraction_of_peak", report);
+  const double peak = row.number("peak_tflops", report) * kTera;
+  return share > 0 && peak > 0 ? flops / (share * peak) : 0;
+}
+
+MeasuredMatmul read_matmul(const CsvRow& row, config::Report& report) {
+  MeasuredMatmul result;
+  result.gpu = row.text("gpu");
+  result.shape = {row.count("batch", report), row.count("m", report), row.count("n", report),
+                  row.count("k", report)};
+  result.output = {row.text("out_dtype") == "fp32" ? 4 : 2, row.text("accumulate") == "True"};
+  const cost::MatmulShape& shape = result.shape;
+  result.seconds = time_of(row,
+                           2.0 * static_cast<double>(shape.batch) * static_cast<double>(shape.m) *
+                               static_cast<double>(shape.n) * static_cast<double>(shape.k),
+                           report);
+  return result;
+}
+
+MeasuredAttention read_attention(const CsvRow& row, config::Report& report) {
+  MeasuredAttention result;
+  result.gpu = row.text("gpu");
+  result.shape = {row.count("batch", report),       row.count("seq", report),
+                  row.count("heads", report),       row.count("kv_heads", report),
+                  row.count("qk_head_dim", report), row.count("v_head_dim", report)};
+  result.backward = row.text("pass") == "bwd";
+  // Such tables count the five multiplies that backward executes, and no mask.
+  const double executed = result.backward ? 5.0 / 4.0 : 1.0;
+  result.seconds = time_of(row, executed * cost::attention_flops(result.shape, result.backward), report);
+  return result;
+}
+
+MeasuredCollective read_collective(const CsvRow& row, config::Report& report) {
+  return {row.text("cluster"), row.count("gpus", report), row.number("size_bytes", report),
+          row.number("time_us", report) / kMega};
+}
+
+/// Reads each line with `read` and keeps those without problems.
+template <class T, class Read>
+void read_lines(const CsvTable& table, Read read, std::vector<T>& into, config::Report& report) {
+  for (const CsvRow& row : table.rows()) {
+    config::Report found;
+    T value = read(row, found);
+    if (found.empty()) into.push_back(std::move(value));
+    report.append(found);
+  }
+}
+
+}  // namespace
+
+MeasuredTable read_table(const std::filesystem::path& file, config::Report& report) {
+  MeasuredTable result;
+  const CsvTable table(file, report);
+  if (!table.at().source) return result;
+  if (table.has({"gpu", "peak_tflops", "batch", "m", "n", "k", "fraction_of_peak"})) {
+    read_lines(table, read_matmul, result.matmuls, report);
+  } else if (table.has({"gpu", "peak_tflops", "pass", "batch", "seq", "heads", "kv_heads", "qk_head_dim",
+                        "v_head_dim", "fraction_of_peak"})) {
+    read_lines(table, read_attention, result.attentions, report);
+  } else if (table.has({"cluster", "gpus", "size_bytes", "time_us"})) {
+    read_lines(table, read_collective, result.collectives, report);
+  } else {
+    report.add(
+        table.at(), "",
+        "the header names no table that is known here; docs/validation.md lists the columns of each kind");
+  }
+  return result;
+}
+
+Seconds simulated(const MeasuredMatmul& row, const hardware::GpuSpec& gpu) {
+  return cost::KernelModel(gpu, gpu.peak_bf16, 2, 0).matmul("", row.shape, row.output).seconds;
+}
+
+Seconds simulated(const MeasuredAttention& row, const hardware::GpuSpec& gpu) {
+  const cost::KernelModel model(gpu, gpu.peak_bf16, 2, 0);
+  return (row.backward ? model.attention_backward("", row.shape) : model.attention_forward("", row.shape))
+      .seconds;
+}
+
+}  // namespace trainsim::validation

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/base/units.hpp"
+#include "sim/cost/kernel_model.hpp"
+#include "sim/hardware/spec.hpp"
+#include "sim/validation/csv_table.hpp"
+#include "sim/validation/evaluation.hpp"
+
+namespace trainsim::validation {
+
+/// A measured matrix multiply.
+struct MeasuredMatmul {
+  std::string gpu;
+  cost::MatmulShape shape;
+  cost::MatmulOutput output;
+  Seconds seconds = 0;
+};
+
+/// A measured fused attention kernel (causal mask).
+struct MeasuredAttention {
+  std::string gpu;
+  cost::AttentionShape shape;
+  bool backward = false;
+  Seconds seconds = 0;
+};
+
+/// Time that fused all-reduces over the first GPUs of a cluster took.
+struct MeasuredCollective {
+  std::string cluster;
+  std::int64_t gpus = 0;
+  double bytes = 0;
+  Seconds seconds = 0;
+};
+
+/// What a table of measurements holds.
+struct MeasuredTable {
+  std::vector<MeasuredMatmul> matmuls;
+  std::vector<MeasuredAttention> attentions;
+  std::vector<MeasuredCollective> collectives;
+};
+
+/// Reads a table, whose kind shows in its header (docs/validation.md). Problems are reported with their line,
+/// and the lines left out.
+MeasuredTable read_table(const std::filesystem::path& file, config::Report& report);
+
+/// Time of a multiply or an attention kernel by the kernel model of `gpu` in bf16.
+Seconds simulated(const MeasuredMatmul& row, const hardware::GpuSpec& gpu);
+Seconds simulated(const MeasuredAttention& row, const hardware::GpuSpec& gpu);
+
+}  // namespace trainsim::validation
