@@ -12,6 +12,7 @@
 #include "sim/cli/output_file.hpp"
 #include "sim/cli/progress_bar.hpp"
 #include "sim/cli/simulate.hpp"
+#include "sim/cli/uncertainty.hpp"
 #include "sim/cli/validate.hpp"
 #include "sim/cli/verify_folding.hpp"
 #include "sim/cli/worker_pool.hpp"
@@ -55,6 +56,23 @@ int judge(const Options& options, const report::Summary& summary) {
   return code;
 }
 
+report::Uncertainty vary_constants(const Options& options, const config::Experiment& experiment,
+                                   const engine::Progress& progress) {
+  const UncertaintyOptions how{options.samples, options.seed, available_processors()};
+  return relative_uncertainty(options.subject, options.overrides, experiment, how, progress);
+}
+
+/// Relative step times as seconds.
+report::Uncertainty scaled(report::Uncertainty uncertainty, Seconds step_time) {
+  uncertainty.low *= step_time;
+  uncertainty.high *= step_time;
+  for (report::ConstantEffect& constant : uncertainty.constants) {
+    constant.step_time_low *= step_time;
+    constant.step_time_high *= step_time;
+  }
+  return uncertainty;
+}
+
 int run(const Options& options) {
   for (const std::string& assertion : options.assertions) report::check_assertion_early(assertion);
   const config::Experiment experiment = config::load(options.subject, options.overrides);
@@ -68,8 +86,12 @@ int run(const Options& options) {
   std::optional<FoldingCheck> folding_check;
   if (options.verify_folding) folding_check.emplace(experiment);
   ProgressBar bar(!options.quiet);
-  report::Summary summary = simulate(experiment, options.fold, [&bar](double share) { bar.update(share); });
+  const engine::Progress progress = [&bar](double share) { bar.update(share); };
+  std::optional<report::Uncertainty> uncertainty;
+  if (options.uncertainty) uncertainty = vary_constants(options, experiment, progress);
+  report::Summary summary = simulate(experiment, options.fold, progress);
   bar.clear();
+  if (uncertainty) summary.uncertainty = scaled(std::move(*uncertainty), summary.step_time);
   if (folding_check) summary.notes.push_back(folding_check->compare(summary));
   const std::string text = formatted(summary, options.format);
   const int code = judge(options, summary);

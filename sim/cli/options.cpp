@@ -66,6 +66,14 @@ void add_run(CLI::App& command, Options& options, std::string& fold) {
       .add_option("--fold", fold, "auto: simulate one of each group of identical ranks; off: simulate all")
       ->type_name("MODE")
       ->default_str("auto");
+  command.add_flag("--uncertainty", options.uncertainty,
+                   "vary the constants in their ranges: an interval of the step time, and what it hangs on");
+  command
+      .add_option("--samples", options.samples, "how often --uncertainty draws the constants; 100 by default")
+      ->type_name("N")
+      ->check(CLI::Range(10, 100000));
+  command.add_option("--seed", options.seed, "what --uncertainty draws them from; 1 by default")
+      ->type_name("N");
   command.add_flag("--verify-folding", options.verify_folding, "run folded and unfolded, and compare");
 }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,6 +27,10 @@ struct Options {
   std::string picture;
   /// Worker processes; 0 = one per processor.
   std::size_t workers = 0;
+  /// Whether the constants are varied, how often, and from which seed.
+  bool uncertainty = false;
+  std::size_t samples = 100;
+  std::uint64_t seed = 1;
   bool require_fit = false;
   bool fold = true;
   bool verify_folding = false;

@@ -125,8 +125,28 @@ Json scalars(const Summary& summary) {
           {"launch_bound_share", summary.launch_bound_share}};
 }
 
+Json uncertainty_json(const std::optional<Uncertainty>& uncertainty) {
+  if (!uncertainty) return nullptr;
+  Json constants = Json::array();
+  for (const ConstantEffect& constant : uncertainty->constants) {
+    constants.push_back({{"name", constant.name},
+                         {"grade", constant.grade},
+                         {"value", constant.value},
+                         {"low", constant.low},
+                         {"high", constant.high},
+                         {"step_time_at_low_s", constant.step_time_low},
+                         {"step_time_at_high_s", constant.step_time_high}});
+  }
+  return {{"step_time_low_s", uncertainty->low},
+          {"step_time_high_s", uncertainty->high},
+          {"samples", uncertainty->samples},
+          {"seed", uncertainty->seed},
+          {"constants", std::move(constants)}};
+}
+
 Json to_tree(const Summary& summary) {
   Json json = scalars(summary);
+  json["uncertainty"] = uncertainty_json(summary.uncertainty);
   json["breakdown"] = by_cause(summary.breakdown);
   json["kernels"] = kernels(summary);
   json["ranks"] = ranks(summary);
@@ -236,6 +256,7 @@ void check_assertion_early(const std::string& text) {
   // Without a closed form the result has null there, which only the run can tell.
   Summary any;
   any.bubble_ratio_theory = 0;
+  any.uncertainty = Uncertainty{};
   any.plan.global_batch_size = 1;
   if (!late) number_at(to_tree(any), text, assertion);
 }

@@ -64,6 +64,36 @@ struct KernelShare {
   Seconds seconds = 0;
 };
 
+/// What a constant does to the step time when it alone is changed.
+struct ConstantEffect {
+  /// Dotted path in the configuration.
+  std::string name;
+  /// How well it is known: "measured", "fitted", "guess".
+  std::string grade;
+  std::string value;
+  /// Ends of its range, and the step times there.
+  std::string low;
+  std::string high;
+  Seconds step_time_low = 0;
+  Seconds step_time_high = 0;
+
+  /// How far apart the two step times are.
+  Seconds effect() const {
+    return step_time_low < step_time_high ? step_time_high - step_time_low : step_time_low - step_time_high;
+  }
+};
+
+/// How sure the step time is, as far as the constants go.
+struct Uncertainty {
+  std::size_t samples = 0;
+  std::uint64_t seed = 0;
+  /// Between these lie 90 % of the step times with sampled constants.
+  Seconds low = 0;
+  Seconds high = 0;
+  /// Largest effect first.
+  std::vector<ConstantEffect> constants;
+};
+
 /// The result of a run: every number that any output shows. Formats only print it.
 struct Summary {
   std::string name;
@@ -98,6 +128,8 @@ struct Summary {
   double hardware_flops = 0;
   Seconds single_gpu_time = 0;
   FlopsPerSecond peak_flops = 0;
+  /// Only when it was asked for.
+  std::optional<Uncertainty> uncertainty;
   std::vector<std::string> warnings;
   /// Sentences that explain the numbers, most important first.
   std::vector<std::string> notes;

@@ -14,6 +14,8 @@ constexpr std::size_t kLabelWidth = 22;
 /// Lines are wrapped to this.
 constexpr std::size_t kTextWidth = 110;
 constexpr std::size_t kKernelRows = 8;
+/// Share of the step time that a constant must move to be named.
+constexpr double kSmallEffect = 0.005;
 /// Stages shown before the table is cut in the middle.
 constexpr std::size_t kStageRows = 16;
 
@@ -112,6 +114,32 @@ std::string kernel_table(const Summary& summary) {
   return text;
 }
 
+/// What of a constant's effect a reader needs: "-3.1 % to +4.2 %".
+std::string effect_text(const ConstantEffect& constant, Seconds step_time) {
+  const auto share = [step_time](Seconds time) {
+    const double change = time / step_time - 1.0;
+    return (change > 0 ? "+" : "") + percent(change);
+  };
+  return share(constant.step_time_low) + " to " + share(constant.step_time_high);
+}
+
+std::string uncertainty_table(const Summary& summary) {
+  if (!summary.uncertainty) return "";
+  const Uncertainty& uncertainty = *summary.uncertainty;
+  std::string text = "\nHow sure the step time is\n";
+  text += row("between", duration(uncertainty.low) + " and " + duration(uncertainty.high) + " in 90 % of " +
+                             std::to_string(uncertainty.samples) + " samples of the constants (seed " +
+                             std::to_string(uncertainty.seed) + ")");
+  std::string label = "hangs on";
+  for (const ConstantEffect& constant : uncertainty.constants) {
+    if (constant.effect() < kSmallEffect * summary.step_time) break;
+    text += row(label, constant.name + ", " + constant.grade + ", " + constant.low + " to " + constant.high +
+                           ": " + effect_text(constant, summary.step_time));
+    label = "";
+  }
+  return text + row("", "How far the model itself is off comes on top: docs/accuracy.md.");
+}
+
 std::string stage_row(const Summary& summary, const RankSummary& rank) {
   const auto cause = [&](Cause c) { return rank.by_cause[static_cast<std::size_t>(c)]; };
   return "  " + pad_left(std::to_string(rank.stage), 5) + pad_left(std::to_string(rank.rank), 7) +
@@ -170,8 +198,8 @@ std::string closing(const Summary& summary) {
 }  // namespace
 
 std::string to_text(const Summary& summary) {
-  return head(summary) + result(summary) + breakdown(summary) + stage_table(summary) + memory_table(summary) +
-         kernel_table(summary) + closing(summary);
+  return head(summary) + result(summary) + uncertainty_table(summary) + breakdown(summary) +
+         stage_table(summary) + memory_table(summary) + kernel_table(summary) + closing(summary);
 }
 
 }  // namespace trainsim::report

@@ -99,6 +99,50 @@ class Results(unittest.TestCase):
         self.assertIn("check", run("--help").stdout)
 
 
+class Uncertainty(unittest.TestCase):
+    def result(self, *arguments):
+        done = run(SMALL, "--format", "json", "--uncertainty", "--samples", "20", *arguments)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def test_the_interval_holds_the_step_time(self):
+        result = self.result()
+        uncertainty = result["uncertainty"]
+        self.assertLess(uncertainty["step_time_low_s"], result["step_time_s"])
+        self.assertGreater(uncertainty["step_time_high_s"], result["step_time_s"])
+        self.assertEqual((uncertainty["samples"], uncertainty["seed"]), (20, 1))
+
+    def test_constants_are_ordered_by_their_effect(self):
+        constants = self.result()["uncertainty"]["constants"]
+        effects = [abs(c["step_time_at_high_s"] - c["step_time_at_low_s"]) for c in constants]
+        self.assertEqual(effects, sorted(effects, reverse=True))
+        first = next(c for c in constants if c["name"] == "cluster.gpu.launch_interval_eager")
+        self.assertEqual((first["grade"], first["value"], first["low"], first["high"]),
+                         ("fitted", "62 us", "55 us", "70 us"))
+        self.assertLess(first["step_time_at_low_s"], first["step_time_at_high_s"])
+
+    def test_a_seed_repeats_its_samples(self):
+        one, again, other = self.result(), self.result(), self.result("--seed", "2")
+        self.assertEqual(one["uncertainty"], again["uncertainty"])
+        self.assertNotEqual(one["uncertainty"]["step_time_high_s"], other["uncertainty"]["step_time_high_s"])
+
+    def test_a_given_constant_is_not_varied(self):
+        constants = self.result("--set", "cluster.gpu.launch_interval_eager=62 us")["uncertainty"]["constants"]
+        self.assertNotIn("cluster.gpu.launch_interval_eager", [constant["name"] for constant in constants])
+
+    def test_it_is_null_unless_asked_for_and_can_be_asserted(self):
+        self.assertIsNone(json.loads(run(SMALL, "--format", "json").stdout)["uncertainty"])
+        done = run(SMALL, "--uncertainty", "--samples", "10", "--assert", "uncertainty.step_time_high_s<0", "-q")
+        self.assertEqual(done.returncode, 4)
+        self.assertIn("How sure the step time is", done.stdout)
+        self.assertIn("hangs on", done.stdout)
+
+    def test_samples_are_limited(self):
+        done = run(SMALL, "--uncertainty", "--samples", "9")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--samples", done.stderr)
+
+
 class ExitCodes(unittest.TestCase):
     def expect(self, code, *arguments, message=""):
         done = run(*arguments)

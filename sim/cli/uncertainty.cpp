@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/cli/uncertainty.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <iterator>
+#include <random>
+#include <stdexcept>
+#include <utility>
+
+#include "sim/cli/simulate.hpp"
+#include "sim/cli/worker_pool.hpp"
+
+namespace trainsim::cli {
+
+namespace {
+
+using config::Constant;
+
+/// Share of the samples that lie below, and above, the interval.
+constexpr double kTail = 0.05;
+
+/// Overrides that set some constants.
+using Sample = std::vector<std::string>;
+
+/// What is simulated: first the configuration as it is, then samples of all constants, then each constant low
+/// and high.
+std::vector<Sample> samples_of(const std::vector<Constant>& constants, const UncertaintyOptions& options) {
+  std::mt19937_64 random(options.seed);
+  std::vector<Sample> samples = {{}};
+  for (std::size_t i = 0; i < options.samples; ++i) {
+    Sample sample;
+    for (const Constant& constant : constants) {
+      const double uniform = static_cast<double>(random() >> 11U) * 0x1p-53;
+      const double value = triangular(constant.low, constant.nominal, constant.high, uniform);
+      sample.push_back(constant.path + "=" + constant.text(value));
+    }
+    samples.push_back(std::move(sample));
+  }
+  for (const Constant& constant : constants) {
+    samples.push_back({constant.path + "=" + constant.text(constant.low)});
+    samples.push_back({constant.path + "=" + constant.text(constant.high)});
+  }
+  return samples;
+}
+
+/// Step time on the ideal executor, as text that reads back exactly.
+std::string simulate_sample(const std::string& config, const std::vector<std::string>& overrides,
+                            const Sample& sample) {
+  std::vector<std::string> all = overrides;
+  all.insert(all.end(), sample.begin(), sample.end());
+  config::Experiment experiment = config::load(config, all);
+  if (experiment.network == config::NetworkMode::kFlow) experiment.network = config::NetworkMode::kIdeal;
+  std::array<char, 40> text{};
+  std::snprintf(text.data(), text.size(), "%.17g",
+                run_job(experiment, build_job(experiment, true), {}).step_time);
+  return text.data();
+}
+
+/// The value below which a share of the values lies, between two of them in proportion.
+double quantile(std::vector<double> values, double share) {
+  std::sort(values.begin(), values.end());
+  const double place = share * static_cast<double>(values.size() - 1);
+  const auto below = static_cast<std::size_t>(place);
+  const std::size_t above = std::min(below + 1, values.size() - 1);
+  return values[below] + (place - static_cast<double>(below)) * (values[above] - values[below]);
+}
+
+}  // namespace
+
+double triangular(double low, double mode, double high, double uniform) {
+  const double width = high - low;
+  if (width <= 0) return mode;
+  if (uniform * width < mode - low) return low + std::sqrt(uniform * width * (mode - low));
+  return high - std::sqrt((1.0 - uniform) * width * (high - mode));
+}
+
+report::Uncertainty relative_uncertainty(const std::string& config, const std::vector<std::string>& overrides,
+                                         const config::Experiment& experiment,
+                                         const UncertaintyOptions& options,
+                                         const std::function<void(double)>& progress) {
+  std::vector<Constant> constants;
+  std::copy_if(experiment.constants.begin(), experiment.constants.end(), std::back_inserter(constants),
+               [](const Constant& constant) { return constant.varies(); });
+  const std::vector<Sample> samples = samples_of(constants, options);
+  std::vector<double> times(samples.size());
+  std::size_t done = 0;
+  run_forked(
+      samples.size(), options.workers,
+      [&](std::size_t index) { return simulate_sample(config, overrides, samples[index]); },
+      [&](std::size_t index, const WorkResult& result) {
+        if (!result.done) throw std::runtime_error("a sample of the constants failed: " + result.text);
+        times[index] = std::stod(result.text);
+        progress(static_cast<double>(++done) / static_cast<double>(samples.size()));
+      });
+  const double nominal = times.front();
+  for (double& time : times) time /= nominal;
+  const auto first = times.begin() + 1;
+  const std::vector<double> drawn(first, first + static_cast<std::ptrdiff_t>(options.samples));
+  report::Uncertainty result{
+      options.samples, options.seed, quantile(drawn, kTail), quantile(drawn, 1 - kTail), {}};
+  for (std::size_t i = 0; i < constants.size(); ++i) {
+    const Constant& constant = constants[i];
+    const std::size_t at = 1 + options.samples + 2 * i;
+    result.constants.push_back({constant.path, to_string(constant.grade), constant.value,
+                                constant.text(constant.low), constant.text(constant.high), times[at],
+                                times[at + 1]});
+  }
+  std::stable_sort(result.constants.begin(), result.constants.end(),
+                   [](const report::ConstantEffect& a, const report::ConstantEffect& b) {
+                     return a.effect() > b.effect();
+                   });
+  return result;
+}
+
+}  // namespace trainsim::cli
