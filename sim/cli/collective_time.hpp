@@ -4,13 +4,20 @@
 
 #include "sim/base/units.hpp"
 #include "sim/hardware/spec.hpp"
-#include "sim/program/program.hpp"
+#include "sim/program/job.hpp"
 
 namespace trainsim::cli {
 
-/// Time of one collective over the first `gpus` GPUs of a cluster with nothing else on the network, for a
-/// tensor of `bytes`. REQUIRES: gpus >= 2, and whole nodes when they are more than one.
-Seconds collective_time(const hardware::ClusterSpec& cluster, std::int64_t gpus, program::CollectiveOp op,
-                        double bytes);
+/// Collectives over the first GPUs of a cluster with nothing else on the network.
+class CollectiveBench {
+ public:
+  /// REQUIRES: gpus >= 2, and whole nodes when they are more than one.
+  CollectiveBench(const hardware::ClusterSpec& cluster, std::int64_t gpus);
+  /// Time for a tensor of `bytes`.
+  Seconds time(program::CollectiveOp op, double bytes) const;
+
+ private:
+  program::Job job_;
+};
 
 }  // namespace trainsim::cli

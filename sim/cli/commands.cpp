@@ -8,6 +8,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include "sim/cli/calibrate.hpp"
 #include "sim/cli/exit_code.hpp"
 #include "sim/cli/output_file.hpp"
 #include "sim/cli/progress_bar.hpp"
@@ -174,6 +175,14 @@ int validate(const Options& options) {
   return kDone;
 }
 
+int calibrate(const Options& options) {
+  OutputFile output(options.output);
+  const CalibrationText text = calibrate_files({options.files, options.gpu, options.cluster});
+  for (const std::string& warning : text.warnings) spdlog::warn("{}", warning);
+  output.write(text.yaml);
+  return kDone;
+}
+
 }  // namespace
 
 int execute(const Options& options) {
@@ -184,6 +193,8 @@ int execute(const Options& options) {
       return list(options);
     case Command::kValidate:
       return validate(options);
+    case Command::kCalibrate:
+      return calibrate(options);
     case Command::kRun:
       break;
   }

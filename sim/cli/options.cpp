@@ -15,7 +15,7 @@ namespace trainsim::cli {
 
 namespace {
 
-const std::vector<std::string> kCommands = {"run", "check", "list", "validate"};
+const std::vector<std::string> kCommands = {"run", "check", "list", "validate", "calibrate"};
 /// Words that later versions will understand; better named than taken for files.
 const std::vector<std::string> kLater = {"sweep", "search", "compare", "memory", "topology", "bench"};
 const std::vector<std::string> kPresetKinds = {"models", "gpus", "clusters", "configs"};
@@ -93,6 +93,22 @@ void add_validate(CLI::App& command, Options& options) {
       ->type_name("FILE");
 }
 
+void add_calibrate(CLI::App& command, Options& options) {
+  command
+      .add_option("FILES", options.files,
+                  "tables of measured kernels or collectives (.csv), or outputs of nccl-tests")
+      ->required();
+  CLI::Option* gpu =
+      command.add_option("--gpu", options.gpu, "the GPU preset to start from")->type_name("PRESET");
+  command
+      .add_option("--cluster", options.cluster,
+                  "the cluster preset to start from, whose links are fitted too")
+      ->type_name("PRESET")
+      ->excludes(gpu);
+  command.add_option("-o,--output", options.output, "write the YAML to FILE instead of standard output")
+      ->type_name("FILE");
+}
+
 /// Text of a bad choice, with what it could have been.
 [[noreturn]] void fail_choice(const std::string& what, const std::string& value,
                               const std::vector<std::string>& legal) {
@@ -117,7 +133,7 @@ std::vector<std::string> with_command(int argc, char** argv) {
   };
   if (!arguments.empty() && is(kLater)) {
     throw InputError("trainsim: error: '" + arguments.front() +
-                     "' is not supported by this version; use run, check, list or validate");
+                     "' is not supported by this version; use run, check, list, validate or calibrate");
   }
   if (!arguments.empty() && !is(kCommands) && !is(global)) arguments.insert(arguments.begin(), "run");
   // CLI11 wants them last first.
@@ -134,6 +150,12 @@ void finish(Options& options, const CLI::App& app, const std::string& format, co
   if (app.got_subcommand("check")) options.command = Command::kCheck;
   if (app.got_subcommand("list")) options.command = Command::kList;
   if (app.got_subcommand("validate")) options.command = Command::kValidate;
+  if (app.got_subcommand("calibrate")) {
+    options.command = Command::kCalibrate;
+    if (options.gpu.empty() && options.cluster.empty()) {
+      throw InputError("trainsim: error: calibrate needs --gpu or --cluster, the preset to start from");
+    }
+  }
   if (options.command == Command::kList &&
       std::find(kPresetKinds.begin(), kPresetKinds.end(), options.subject) == kPresetKinds.end()) {
     fail_choice("list", options.subject, kPresetKinds);
@@ -167,10 +189,13 @@ std::optional<Options> parse_options(int argc, char** argv) {
       app.add_subcommand("list", "list the presets that ship: models, gpus, clusters or configs");
   CLI::App* validate =
       app.add_subcommand("validate", "simulate measured runs and print how far off the simulation is");
+  CLI::App* calibrate = app.add_subcommand(
+      "calibrate", "fit the constants of a GPU or a cluster's links to measurements, and write their YAML");
   add_run(*run, options, fold);
   add_config(*check, options);
   list->add_option("KIND", options.subject, "models, gpus, clusters or configs")->required();
   add_validate(*validate, options);
+  add_calibrate(*calibrate, options);
   for (CLI::App* command : {run, check, list, validate}) add_common(*command, options, format);
   try {
     app.parse(with_command(argc, argv));

@@ -9,7 +9,7 @@
 namespace trainsim::cli {
 
 /// Commands of the program.
-enum class Command { kRun, kCheck, kList, kValidate };
+enum class Command { kRun, kCheck, kList, kValidate, kCalibrate };
 /// Output formats.
 enum class Format { kText, kJson, kCsv, kMarkdown };
 
@@ -18,6 +18,10 @@ struct Options {
   Command command = Command::kRun;
   /// Configuration for run and check; kind of presets for list; folder or file of measured runs for validate.
   std::string subject;
+  /// Measurements for calibrate, and the preset that it starts from.
+  std::vector<std::string> files;
+  std::string gpu;
+  std::string cluster;
   std::vector<std::string> overrides;
   std::vector<std::string> assertions;
   Format format = Format::kText;

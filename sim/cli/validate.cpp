@@ -172,6 +172,9 @@ class TableComparer {
                                        row.shape.key_value_heads, row.shape.head_dim, row.shape.value_dim});
     compare_kernel(row, row.backward ? "attention backward" : "attention forward", id);
   }
+  void compare(const validation::MeasuredStream& row) {
+    compare_kernel(row, "copy", report::bytes_text(row.bytes));
+  }
   void compare(const validation::MeasuredCollective& row) {
     const std::string id =
         row.cluster + " x" + std::to_string(row.gpus) + " " + report::bytes_text(row.bytes);
@@ -179,8 +182,7 @@ class TableComparer {
       evaluation_.skipped.push_back({id, family_, fault});
       return;
     }
-    const Seconds time =
-        collective_time(clusters_.get(row.cluster), row.gpus, program::CollectiveOp::kAllReduce, row.bytes);
+    const Seconds time = CollectiveBench(clusters_.get(row.cluster), row.gpus).time(row.op, row.bytes);
     const bool large = row.bytes > kLargeMessage;
     add(id, std::string(large ? "above" : "up to") + " 4 MiB, " + row.cluster, row.seconds, time);
   }
@@ -232,6 +234,7 @@ void compare_table(const std::filesystem::path& file, Evaluation& evaluation) {
   for (const auto& row : table.matmuls) comparer.compare(row);
   for (const auto& row : table.attentions) comparer.compare(row);
   for (const auto& row : table.collectives) comparer.compare(row);
+  for (const auto& row : table.streams) comparer.compare(row);
 }
 
 validation::RowSet read_folder(const std::string& folder, Evaluation& evaluation) {

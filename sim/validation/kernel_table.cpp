@@ -41,7 +41,11 @@ MeasuredAttention read_attention(const CsvRow& row, config::Report& report) {
 
 MeasuredCollective read_collective(const CsvRow& row, config::Report& report) {
   return {row.text("cluster"), row.count("gpus", report), row.number("size_bytes", report),
-          row.number("time_us", report) / kMega};
+          row.number("time_us", report) / kMega, program::CollectiveOp::kAllReduce};
+}
+
+MeasuredStream read_stream(const CsvRow& row, config::Report& report) {
+  return {row.text("gpu"), row.number("bytes", report), row.number("time_us", report) / kMega};
 }
 
 /// Reads each line with `read` and keeps those without problems.
@@ -68,6 +72,8 @@ MeasuredTable read_table(const std::filesystem::path& file, config::Report& repo
     read_lines(table, read_attention, result.attentions, report);
   } else if (table.has({"cluster", "gpus", "size_bytes", "time_us"})) {
     read_lines(table, read_collective, result.collectives, report);
+  } else if (table.has({"gpu", "bytes", "time_us"})) {
+    read_lines(table, read_stream, result.streams, report);
   } else {
     report.add(
         table.at(), "",
@@ -84,6 +90,10 @@ Seconds simulated(const MeasuredAttention& row, const hardware::GpuSpec& gpu) {
   const cost::KernelModel model(gpu, gpu.peak_bf16, 2, 0);
   return (row.backward ? model.attention_backward("", row.shape) : model.attention_forward("", row.shape))
       .seconds;
+}
+
+Seconds simulated(const MeasuredStream& row, const hardware::GpuSpec& gpu) {
+  return cost::KernelModel(gpu, gpu.peak_bf16, 2, 0).stream("", row.bytes).seconds;
 }
 
 }  // namespace trainsim::validation

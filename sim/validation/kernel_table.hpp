@@ -8,6 +8,7 @@
 #include "sim/base/units.hpp"
 #include "sim/cost/kernel_model.hpp"
 #include "sim/hardware/spec.hpp"
+#include "sim/program/program.hpp"
 #include "sim/validation/csv_table.hpp"
 #include "sim/validation/evaluation.hpp"
 
@@ -29,10 +30,18 @@ struct MeasuredAttention {
   Seconds seconds = 0;
 };
 
-/// Time that fused all-reduces over the first GPUs of a cluster took.
+/// Time that a collective over the first GPUs of a cluster took, for a tensor of `bytes`.
 struct MeasuredCollective {
   std::string cluster;
   std::int64_t gpus = 0;
+  double bytes = 0;
+  Seconds seconds = 0;
+  program::CollectiveOp op = program::CollectiveOp::kAllReduce;
+};
+
+/// Time of a kernel that reads and writes `bytes` of GPU memory in all, and does nothing else.
+struct MeasuredStream {
+  std::string gpu;
   double bytes = 0;
   Seconds seconds = 0;
 };
@@ -42,14 +51,16 @@ struct MeasuredTable {
   std::vector<MeasuredMatmul> matmuls;
   std::vector<MeasuredAttention> attentions;
   std::vector<MeasuredCollective> collectives;
+  std::vector<MeasuredStream> streams;
 };
 
 /// Reads a table, whose kind shows in its header (docs/validation.md). Problems are reported with their line,
 /// and the lines left out.
 MeasuredTable read_table(const std::filesystem::path& file, config::Report& report);
 
-/// Time of a multiply or an attention kernel by the kernel model of `gpu` in bf16.
+/// Time of a kernel by the kernel model of `gpu` in bf16.
 Seconds simulated(const MeasuredMatmul& row, const hardware::GpuSpec& gpu);
 Seconds simulated(const MeasuredAttention& row, const hardware::GpuSpec& gpu);
+Seconds simulated(const MeasuredStream& row, const hardware::GpuSpec& gpu);
 
 }  // namespace trainsim::validation

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/validation/nccl_tests.hpp"
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+namespace trainsim::validation {
+namespace {
+
+std::vector<MeasuredCollective> read(const std::string& text, config::Report& report) {
+  const std::filesystem::path file =
+      std::filesystem::path(testing::TempDir()) / ("nccl-" + std::to_string(getpid()) + ".txt");
+  std::ofstream(file) << text;
+  auto results = read_nccl_tests(file, "box", report);
+  std::filesystem::remove(file);
+  return results;
+}
+
+const std::string kRanks =
+    "#  Rank  0 Group  0 Pid   1 on      node device  0 [0x07] NVIDIA A100\n"
+    "#  Rank  1 Group  0 Pid   2 on      node device  1 [0x0b] NVIDIA A100\n";
+/// Written as nccl-tests 2.13 does.
+const std::string kResults =
+    "#       size         count      type   redop    root     time   algbw   busbw #wrong     time\n"
+    "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)\n"
+    "     1048576        262144     float     sum      -1    44.20   23.72   23.72      0    44.61   23.51   "
+    "23.51      0\n"
+    "     2097152        524288     float     sum      -1    53.40   39.27   39.27      0    53.70   39.05   "
+    "39.05      0\n"
+    "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 31.38\n";
+
+TEST(NcclTests, OutOfPlaceTimesBySize) {
+  config::Report report;
+  const auto results = read(kRanks + kResults, report);
+  ASSERT_TRUE(report.empty()) << report.text();
+  ASSERT_EQ(results.size(), 2U);
+  EXPECT_EQ(results[0].gpus, 2);
+  EXPECT_EQ(results[0].bytes, 1048576);
+  EXPECT_DOUBLE_EQ(results[1].seconds, 53.4e-6);
+  EXPECT_EQ(results[0].op, program::CollectiveOp::kAllReduce);
+  EXPECT_EQ(results[0].cluster, "box");
+}
+
+TEST(NcclTests, OtherOperationsSayTheirName) {
+  config::Report report;
+  const auto results = read("# Collective test starting: all_gather_perf\n" + kRanks + kResults, report);
+  ASSERT_EQ(results.size(), 2U);
+  EXPECT_EQ(results[0].op, program::CollectiveOp::kAllGather);
+}
+
+TEST(NcclTests, WhatCannotBeReadIsReported) {
+  config::Report nothing;
+  EXPECT_TRUE(read("hello\n", nothing).empty());
+  EXPECT_NE(nothing.text().find("no line with a size and a time"), std::string::npos);
+  config::Report alone;
+  EXPECT_TRUE(read(kResults, alone).empty());
+  EXPECT_NE(alone.text().find("says how many GPUs took part"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace trainsim::validation
