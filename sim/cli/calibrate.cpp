@@ -61,8 +61,10 @@ Parameter microseconds(const std::string& name, double least, double most) {
 template <class Rows>
 std::function<std::vector<Pair>(const ClusterSpec&)> kernel_pairs(Rows rows) {
   return [rows](const ClusterSpec& cluster) {
-    std::vector<Pair> pairs;
-    for (const auto& row : rows) pairs.push_back({row.seconds, simulated(row, cluster.gpu)});
+    std::vector<Pair> pairs(rows.size());
+    std::transform(rows.begin(), rows.end(), pairs.begin(), [&cluster](const auto& row) {
+      return Pair{row.seconds, simulated(row, cluster.gpu)};
+    });
     return pairs;
   };
 }
@@ -150,7 +152,7 @@ Calibration run_study(Study& study, ClusterSpec& cluster) {
     for (std::size_t i = 0; i < values.size(); ++i) study.constants[i].field(changed) = values[i];
     return changed;
   };
-  const Calibration result = validation::calibrate(
+  Calibration result = validation::calibrate(
       parameters, [&](const std::vector<double>& values) { return study.pairs(with(values)); });
   for (std::size_t i = 0; i < result.fits.size(); ++i)
     study.constants[i].field(cluster) = result.fits[i].value;

@@ -160,6 +160,7 @@ GpuSpec read_gpu(Section& section) {
   gpu.multiprocessors = section.required("multiprocessors", as_count({1, 65536}));
   gpu.communication_multiprocessors =
       section.optional("communication_multiprocessors", as_count({0, 65536})).value_or(0);
+  gpu.flash_1_efficiency = section.optional("flash_1_efficiency", as_number(kEfficiency)).value_or(1.0);
   gpu.attention_overhead =
       section.optional("attention_overhead", as_quantity(Dimension::kTime, kTime)).value_or(0);
   gpu.random_efficiency =

@@ -84,8 +84,8 @@ void read_kinds(Section& section, ModelSpec& model) {
 }  // namespace
 
 const Words<Attention>& attention_words() {
-  static const Words<Attention> all_words = {{"flash", Attention::kFlash},
-                                             {"standard", Attention::kStandard}};
+  static const Words<Attention> all_words = {
+      {"flash", Attention::kFlash}, {"flash-1", Attention::kFlash1}, {"standard", Attention::kStandard}};
   return all_words;
 }
 

@@ -35,7 +35,6 @@ constexpr CountRange kBatch = {1, 1'000'000'000'000};
 constexpr CountRange kLayers = {1, 100'000};
 
 const std::vector<std::string> kOtherSchedules = {"zb-h1", "zb-h2", "zb-v", "dualpipe"};
-const std::vector<std::string> kOtherShardings = {"zero2", "zero3", "fsdp"};
 
 /// Degrees that must stay 1 in this version.
 void read_unsupported_degree(Section& section, const char* key) {
@@ -79,8 +78,9 @@ void read_recompute(Section& section, ParallelPlan& plan) {
 }
 
 Sharding read_sharding_mapping(Section section) {
-  const Words<Sharding> stages = {{"0", Sharding::kNone}, {"1", Sharding::kZero1}};
-  const Sharding sharding = section.required("stage", as_choice(stages, {"2", "3"}));
+  const Words<Sharding> stages = {
+      {"0", Sharding::kNone}, {"1", Sharding::kZero1}, {"2", Sharding::kZero2}, {"3", Sharding::kZero3}};
+  const Sharding sharding = section.required("stage", as_choice(stages));
   section.unsupported({"group", "reshard_after_forward", "offload"});
   section.finish();
   return sharding;
@@ -91,8 +91,10 @@ void read_sharding(Section& section, ParallelPlan& plan) {
   if (value != nullptr && value->kind == Kind::kMap) {
     plan.sharding = read_sharding_mapping(*section.mapping("sharding", true));
   } else {
-    plan.sharding = section.defaulted(
-        "sharding", as_choice(words({Sharding::kNone, Sharding::kZero1}), kOtherShardings), "none");
+    Words<Sharding> shardings =
+        words({Sharding::kNone, Sharding::kZero1, Sharding::kZero2, Sharding::kZero3});
+    shardings.emplace_back("fsdp", Sharding::kZero3);
+    plan.sharding = section.defaulted("sharding", as_choice(shardings), "none");
   }
 }
 

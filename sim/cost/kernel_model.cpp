@@ -139,7 +139,7 @@ Seconds KernelModel::attention_seconds(const AttentionShape& shape, bool backwar
   const AttentionPass& pass = backward ? kAttentionBackward : kAttentionForward;
   const double width = static_cast<double>(shape.head_dim + shape.value_dim) / 2.0;
   double efficiency = backward ? gpu_.attention_efficiency_backward : gpu_.attention_efficiency_forward;
-  efficiency *= narrow_heads(width);
+  efficiency *= narrow_heads(width) * (shape.first_generation ? gpu_.flash_1_efficiency : 1.0);
   if (std::max(shape.head_dim, shape.value_dim) > 128) efficiency *= pass.wide_heads;
   const double rate = peak_ * efficiency;
   const double sequence = static_cast<double>(shape.sequence);
@@ -174,6 +174,14 @@ program::Kernel KernelModel::random_stream(std::string name, double bytes) const
   program::Kernel kernel = stream(std::move(name), bytes);
   kernel.seconds = bytes / (gpu_.memory_bandwidth * gpu_.random_efficiency) + gpu_.kernel_overhead;
   return kernel;
+}
+
+double KernelModel::slowdown_beside(Seconds seconds, Seconds communication) const {
+  const double taken =
+      static_cast<double>(gpu_.communication_multiprocessors) / static_cast<double>(gpu_.multiprocessors);
+  const double left = std::max(1.0 - taken, 1.0 / static_cast<double>(gpu_.multiprocessors));
+  const Seconds beside = std::min(communication, seconds / left);
+  return (seconds + beside * (1.0 - left)) / seconds;
 }
 
 program::Kernel KernelModel::matmul_beside(std::string name, const MatmulShape& shape,

@@ -36,6 +36,8 @@ struct AttentionShape {
   /// Width of a query or key head, and of a value head (they differ in latent attention).
   std::int64_t head_dim = 1;
   std::int64_t value_dim = 1;
+  /// Whether the kernels are those of FlashAttention 1.
+  bool first_generation = false;
 };
 
 /// Operations of fused attention without the mask: forward two multiplies (scores, values), backward four;
@@ -66,6 +68,9 @@ class KernelModel {
   program::Kernel random_stream(std::string name, double bytes) const;
   /// The same GPU while a collective runs beside: fewer multiprocessors for compute.
   KernelModel beside_communication() const;
+  /// How much longer work of `seconds` takes when collectives run beside it for `communication` seconds: as
+  /// long as they do, it has only the multiprocessors that they leave.
+  double slowdown_beside(Seconds seconds, Seconds communication) const;
   /// A multiply of which the first `communication` seconds run beside a collective.
   program::Kernel matmul_beside(std::string name, const MatmulShape& shape, const MatmulOutput& output,
                                 Seconds communication) const;

@@ -40,6 +40,8 @@ struct GpuSpec {
   /// the operations that it executes: two multiplies forward and five backward, halved by the causal mask.
   double attention_efficiency_forward = 0;
   double attention_efficiency_backward = 0;
+  /// Speed of the first generation of fused attention kernels relative to these, in (0, 1].
+  double flash_1_efficiency = 1.0;
   /// Time that a call of fused attention takes beyond its kernel.
   Seconds attention_overhead = 0;
   /// Shortest time between the start of two dependent kernels on the GPU, however small they are.

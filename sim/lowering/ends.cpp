@@ -58,7 +58,7 @@ Pass head_backward(const KernelBook& book) {
 }  // namespace
 
 Ends build_ends(const model::ModelSpec& model, const plan::ParallelPlan& plan,
-                const cost::KernelModel& kernels, const TensorRing& ring) {
+                const cost::KernelModel& kernels, const RingEstimate& ring) {
   const KernelBook book(model, plan, kernels, ring);
   const Shapes& shapes = book.shapes();
   const auto bytes = static_cast<double>(shapes.residual_bytes());

@@ -25,7 +25,7 @@ struct Ends {
 };
 
 Ends build_ends(const model::ModelSpec& model, const plan::ParallelPlan& plan,
-                const cost::KernelModel& kernels, const TensorRing& ring);
+                const cost::KernelModel& kernels, const RingEstimate& ring);
 
 /// Kernels of the optimizer step over `parameters` of this rank's shard, and of the gradient norm and
 /// clearing over all `held` parameters: mixed-precision Adam.

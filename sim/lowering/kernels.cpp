@@ -4,14 +4,12 @@
 namespace trainsim::lowering {
 
 KernelBook::KernelBook(const model::ModelSpec& model, const plan::ParallelPlan& plan,
-                       const cost::KernelModel& kernels, const TensorRing& ring)
+                       const cost::KernelModel& kernels, const RingEstimate& ring)
     : model_(model), plan_(plan), kernels_(kernels), ring_(ring), shapes_(model, plan) {}
 
 Seconds KernelBook::overlapped_time(program::CollectiveOp op, double bytes) const {
   if (!plan_.overlap_tensor_communication || plan_.tensor_parallel == 1) return 0;
-  const auto steps = static_cast<double>(program::ring_steps(op, plan_.tensor_parallel));
-  return ring_.start + steps * ring_.step +
-         program::ring_bytes(op, plan_.tensor_parallel, bytes) / ring_.rate;
+  return ring_.time(op, plan_.tensor_parallel, bytes);
 }
 
 program::Kernel KernelBook::pass(const char* name, double elements, double bytes_per_element,
@@ -110,8 +108,13 @@ Kernels KernelBook::attention_core_backward() const {
 }
 
 cost::AttentionShape KernelBook::attention_shape() const {
-  return {plan_.micro_batch_size,  model_.sequence_length, shapes_.heads,
-          shapes_.key_value_heads, shapes_.head_dim,       shapes_.head_dim};
+  return {plan_.micro_batch_size,
+          model_.sequence_length,
+          shapes_.heads,
+          shapes_.key_value_heads,
+          shapes_.head_dim,
+          shapes_.head_dim,
+          model_.attention == model::Attention::kFlash1};
 }
 
 Kernels KernelBook::standard_core_forward() const {

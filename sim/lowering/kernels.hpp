@@ -19,7 +19,7 @@ class KernelBook {
  public:
   /// `ring` is that of the tensor-parallel group.
   KernelBook(const model::ModelSpec& model, const plan::ParallelPlan& plan, const cost::KernelModel& kernels,
-             const TensorRing& ring);
+             const RingEstimate& ring);
 
   Kernels norm_forward() const;
   Kernels norm_backward() const;
@@ -65,7 +65,7 @@ class KernelBook {
   const model::ModelSpec& model_;
   const plan::ParallelPlan& plan_;
   const cost::KernelModel& kernels_;
-  TensorRing ring_;
+  RingEstimate ring_;
   Shapes shapes_;
 };
 

@@ -139,7 +139,7 @@ Shapes::Shapes(const model::ModelSpec& model, const plan::ParallelPlan& plan)
 }
 
 LayerPasses layer_passes(const model::ModelSpec& model, const plan::ParallelPlan& plan,
-                         const cost::KernelModel& kernels, const TensorRing& ring) {
+                         const cost::KernelModel& kernels, const RingEstimate& ring) {
   const KernelBook book(model, plan, kernels, ring);
   const LayerBuilder builder(plan, book);
   const auto ready = [&](Pass pass) {

@@ -7,6 +7,7 @@
 #include "sim/lowering/pass.hpp"
 #include "sim/model/model_spec.hpp"
 #include "sim/plan/plan.hpp"
+#include "sim/program/job.hpp"
 
 namespace trainsim::lowering {
 
@@ -41,13 +42,19 @@ struct Shapes {
   Bytes residual_bytes() const { return tokens * hidden * element; }
 };
 
-/// How long collectives of a tensor-parallel group take with nothing else on the network.
-struct TensorRing {
+/// How long collectives of a group take with nothing else on the network.
+struct RingEstimate {
   /// What a member sends.
   BytesPerSecond rate = 1.0;
   /// Fixed time, and what each step adds.
   Seconds start = 0;
   Seconds step = 0;
+
+  /// Time of a collective of `members` over a tensor of `bytes`.
+  Seconds time(program::CollectiveOp op, std::int64_t members, double bytes) const {
+    return start + static_cast<double>(program::ring_steps(op, members)) * step +
+           program::ring_bytes(op, members, bytes) / rate;
+  }
 };
 
 /// Forward and backward of one transformer layer on one rank.
@@ -60,7 +67,7 @@ struct LayerPasses {
 };
 /// `ring` is that of the tensor-parallel group.
 LayerPasses layer_passes(const model::ModelSpec& model, const plan::ParallelPlan& plan,
-                         const cost::KernelModel& kernels, const TensorRing& ring);
+                         const cost::KernelModel& kernels, const RingEstimate& ring);
 
 /// Bytes of activations of one layer and micro-batch on one rank.
 struct LayerMemory {

@@ -11,7 +11,7 @@ namespace {
 /// dropped-out probabilities (5 a s^2 b with dropout), or the log-sum-exp of flash attention.
 Bytes core_bytes(const model::ModelSpec& model, const Shapes& shapes) {
   const Bytes rows = shapes.tokens * shapes.heads;
-  if (model.attention == model::Attention::kFlash) return 4 * rows;
+  if (model.attention != model::Attention::kStandard) return 4 * rows;
   const Bytes scores = rows * model.sequence_length;
   const Bytes softmax = scores * shapes.element;
   return model.dropout > 0 ? 2 * softmax + scores : softmax;

@@ -113,11 +113,22 @@ std::int64_t stage_parameters(const model::ModelSpec& model, const plan::Paralle
   return parameters;
 }
 
-TensorRing tensor_ring(const hardware::ClusterSpec& cluster, const plan::ParallelPlan& plan) {
-  TensorRing ring{cluster.intra_node.effective_bandwidth(), cluster.collective_latency,
-                  cluster.intra_node.latency};
+RingEstimate tensor_ring(const hardware::ClusterSpec& cluster, const plan::ParallelPlan& plan) {
+  RingEstimate ring{cluster.intra_node.effective_bandwidth(), cluster.collective_latency,
+                    cluster.intra_node.latency};
   if (plan.tensor_parallel <= cluster.gpus_per_node) return ring;
   const double nics = static_cast<double>(cluster.nics_per_node);
+  ring.rate = std::min(ring.rate, nics * cluster.nic.effective_bandwidth());
+  return ring;
+}
+
+RingEstimate data_ring(const hardware::ClusterSpec& cluster, const plan::ParallelPlan& plan) {
+  RingEstimate ring{cluster.intra_node.effective_bandwidth(), cluster.collective_latency,
+                    cluster.intra_node.latency};
+  const std::int64_t in_node = std::max<std::int64_t>(1, cluster.gpus_per_node / plan.tensor_parallel);
+  if (plan.data_parallel <= in_node) return ring;
+  const double nics =
+      static_cast<double>(in_node * cluster.nics_per_node) / static_cast<double>(cluster.gpus_per_node);
   ring.rate = std::min(ring.rate, nics * cluster.nic.effective_bandwidth());
   return ring;
 }
@@ -126,7 +137,7 @@ std::vector<program::Program> lower(const model::ModelSpec& model, const plan::P
                                     const hardware::ClusterSpec& cluster,
                                     const schedule::Schedule& schedule) {
   const cost::KernelModel kernels = kernel_model(cluster.gpu, plan);
-  const TensorRing ring = tensor_ring(cluster, plan);
+  const RingEstimate ring = tensor_ring(cluster, plan);
   StageContext context{model,
                        plan,
                        schedule,
@@ -135,7 +146,8 @@ std::vector<program::Program> lower(const model::ModelSpec& model, const plan::P
                        layer_passes(model, plan, kernels, ring),
                        layer_memory(model, plan),
                        build_ends(model, plan, kernels, ring),
-                       plan::stage_layers(plan, model)};
+                       plan::stage_layers(plan, model),
+                       data_ring(cluster, plan)};
   if (plan.profile) apply_profile(*plan.profile, context);
   std::vector<program::Program> programs(static_cast<std::size_t>(plan.pipeline_parallel));
   for (std::int64_t stage = 0; stage < plan.pipeline_parallel; ++stage) {

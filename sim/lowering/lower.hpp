@@ -29,7 +29,9 @@ std::vector<program::Program> lower(const model::ModelSpec& model, const plan::P
 
 /// The ring of a tensor-parallel group: limited by the links inside a node, or by a node's NICs together when
 /// it spans nodes.
-TensorRing tensor_ring(const hardware::ClusterSpec& cluster, const plan::ParallelPlan& plan);
+RingEstimate tensor_ring(const hardware::ClusterSpec& cluster, const plan::ParallelPlan& plan);
+/// The same for a data-parallel group, whose members in a node have their share of its NICs.
+RingEstimate data_ring(const hardware::ClusterSpec& cluster, const plan::ParallelPlan& plan);
 
 /// Time of the same global batch on one imaginary GPU with enough memory: unsplit kernels, no communication,
 /// no bubble, no recomputation. The reference of scaling efficiency (docs/output.md).

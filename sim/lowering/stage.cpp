@@ -22,6 +22,17 @@ namespace {
 /// waiting and the schedule around it. Ours; 0.5 ms in eager mode.
 constexpr int kTransferLaunches = 8;
 
+/// Parameters outside of layers on a rank that holds both ends.
+std::int64_t root_parameters(const StageContext& context) {
+  return embedding_parameters_per_rank(context.model, context.plan) +
+         head_parameters_per_rank(context.model, context.plan, false);
+}
+
+/// `count` or a shard of it, rounded up.
+std::int64_t shard_of(std::int64_t count, bool sharded, const plan::ParallelPlan& plan) {
+  return sharded ? (count + plan.data_parallel - 1) / plan.data_parallel : count;
+}
+
 }  // namespace
 
 StageLowering::StageLowering(const StageContext& context, std::int64_t stage, program::Program& program)
@@ -29,8 +40,11 @@ StageLowering::StageLowering(const StageContext& context, std::int64_t stage, pr
       stage_(stage),
       emit_(program, context.kernels),
       layer_parameters_(layer_parameters_per_rank(context.model, context.plan)),
-      forward_(emit_.register_pass(context.layer.forward)),
-      backward_(emit_.register_pass(context.layer.backward)),
+      units_(context.plan, layer_parameters_, root_parameters(context), context.layers.front(), emit_),
+      forward_(emit_.register_pass(
+          units_.beside_forward(context.layer.forward, context.data_ring, context.kernels))),
+      backward_(emit_.register_pass(
+          units_.beside_backward(context.layer.backward, context.data_ring, context.kernels))),
       recompute_(emit_.register_pass(context.layer.recompute)),
       embedding_forward_(emit_.register_pass(context.ends.embedding_forward)),
       embedding_backward_(emit_.register_pass(context.ends.embedding_backward)),
@@ -75,13 +89,15 @@ void StageLowering::lower() {
 void StageLowering::emit_state() {
   const plan::ParallelPlan& plan = context_.plan;
   const std::int64_t parameters = stage_parameters(context_.model, plan, stage_);
-  const std::int64_t shards = plan.sharding == plan::Sharding::kZero1 ? plan.data_parallel : 1;
-  emit_.allocate(MemoryCategory::kParameters, emit_.tensor("parameters"), parameters * plan.element_bytes());
-  emit_.allocate(MemoryCategory::kGradients, emit_.tensor("gradients"), parameters * plan.gradient_bytes);
+  const auto held = [&](plan::Sharding from) { return shard_of(parameters, plan.sharding >= from, plan); };
+  emit_.allocate(MemoryCategory::kParameters, emit_.tensor("parameters"),
+                 held(plan::Sharding::kZero3) * plan.element_bytes());
+  emit_.allocate(MemoryCategory::kGradients, emit_.tensor("gradients"),
+                 held(plan::Sharding::kZero2) * plan.gradient_bytes);
   // fp32 master weight and two moments; in fp32 training the parameter is its own master.
   const Bytes state = plan.precision == plan::Precision::kFp32 ? 8 : 12;
   emit_.allocate(MemoryCategory::kOptimizerState, emit_.tensor("optimizer state"),
-                 (parameters + shards - 1) / shards * state);
+                 held(plan::Sharding::kZero1) * state);
 }
 
 void StageLowering::emit_slot(const Slot& slot, bool last_backward) {
@@ -133,6 +149,7 @@ void StageLowering::emit_transfer(const Slot& slot) {
 }
 
 void StageLowering::emit_forward(const Slot& slot) {
+  units_.begin_forward();
   if (is_first(slot.chunk)) {
     emit_.allocate(MemoryCategory::kActivations, activations_, context_.ends.embedding_stored);
     emit_.emit(embedding_forward_);
@@ -152,7 +169,9 @@ void StageLowering::emit_layers_forward(std::int64_t chunk) {
     Bytes kept = context_.memory.stored;
     if (recomputed(layer)) kept = checkpointed(layer) ? context_.memory.checkpoint : 0;
     emit_.allocate(MemoryCategory::kActivations, activations_, kept);
+    units_.before_forward(layer);
     emit_with_buffers(forward_, context_.memory.forward_buffers, context_.memory.forward_gathered);
+    units_.after_forward(layer);
   }
 }
 
@@ -165,6 +184,7 @@ void StageLowering::emit_with_buffers(const RegisteredPass& pass, Bytes temporar
 }
 
 void StageLowering::emit_backward(const Slot& slot, bool last_backward) {
+  units_.begin_backward();
   if (is_last(slot.chunk)) emit_head_backward(last_backward);
   emit_layers_backward(slot.chunk, last_backward);
   if (is_first(slot.chunk)) {
@@ -172,6 +192,7 @@ void StageLowering::emit_backward(const Slot& slot, bool last_backward) {
     emit_.free(MemoryCategory::kActivations, activations_, context_.ends.embedding_stored);
     gradients_ready(embedding_parameters_per_rank(context_.model, context_.plan), last_backward);
   }
+  units_.end_backward();
   if (last_backward) flush_bucket();
 }
 
@@ -192,6 +213,8 @@ void StageLowering::emit_layers_backward(std::int64_t chunk, bool last_backward)
     std::int64_t begin = end - 1;
     const bool again = recomputed(begin);
     while (again && !checkpointed(begin)) --begin;
+    // With units of their own, groups are single layers.
+    units_.before_backward(begin);
     if (again) {
       for (std::int64_t layer = begin; layer < end; ++layer) {
         emit_.allocate(MemoryCategory::kRecomputation, activations_, context_.memory.stored);
@@ -199,6 +222,7 @@ void StageLowering::emit_layers_backward(std::int64_t chunk, bool last_backward)
       }
     }
     for (std::int64_t layer = end; layer > begin; --layer) emit_layer_backward(again, last_backward);
+    units_.after_backward(begin);
     if (again) emit_.free(MemoryCategory::kActivations, activations_, context_.memory.checkpoint);
     end = begin;
   }
@@ -215,7 +239,7 @@ void StageLowering::emit_layer_backward(bool again, bool last_backward) {
 }
 
 void StageLowering::gradients_ready(std::int64_t parameters, bool last_backward) {
-  if (!last_backward) return;
+  if (!last_backward || units_.active()) return;
   bucket_ += parameters;
   if (bucket_ >= context_.plan.bucket_parameters && context_.plan.overlap_gradient_reduction) flush_bucket();
 }
@@ -236,8 +260,11 @@ void StageLowering::flush_bucket() {
 void StageLowering::emit_step_end() {
   const plan::ParallelPlan& plan = context_.plan;
   const bool zero1 = plan.sharding == plan::Sharding::kZero1 && plan.data_parallel > 1;
+  const bool sharded = plan.sharding != plan::Sharding::kNone && plan.data_parallel > 1;
   const auto held = static_cast<double>(stage_parameters(context_.model, plan, stage_));
-  if (!reductions_.empty()) {
+  if (units_.active()) {
+    units_.finish();
+  } else if (!reductions_.empty()) {
     emit_.wait(Stream::kCompute, reductions_.back(), Cause::kDataCommunication);
   } else if (plan.data_parallel > 1) {
     emit_.collective(Stream::kCompute, GroupKind::kData,
@@ -251,11 +278,12 @@ void StageLowering::emit_step_end() {
                      static_cast<double>(shapes.vocab * shapes.hidden * plan.gradient_bytes),
                      Cause::kEmbeddingCommunication);
   }
-  const double shard = zero1 ? held / static_cast<double>(plan.data_parallel) : held;
+  const double shard = sharded ? held / static_cast<double>(plan.data_parallel) : held;
   // Gradients of two bytes are copied to fp32 for the optimizer.
   const Bytes copies = plan.gradient_bytes < 4 ? static_cast<Bytes>(4.0 * shard) : 0;
   emit_.allocate(MemoryCategory::kTemporary, buffers_, copies);
-  emit_.emit(emit_.register_pass(optimizer_pass(plan, context_.kernels, shard, held)));
+  const double cleared = units_.active() ? shard : held;
+  emit_.emit(emit_.register_pass(optimizer_pass(plan, context_.kernels, shard, cleared)));
   emit_.free(MemoryCategory::kTemporary, buffers_, copies);
   if (zero1) {
     emit_.collective(Stream::kCompute, GroupKind::kData, CollectiveOp::kAllGather,

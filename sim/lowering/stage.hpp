@@ -6,6 +6,7 @@
 #include "sim/lowering/emitter.hpp"
 #include "sim/lowering/ends.hpp"
 #include "sim/lowering/layer.hpp"
+#include "sim/lowering/sharded_units.hpp"
 #include "sim/schedule/schedule.hpp"
 
 namespace trainsim::lowering {
@@ -22,6 +23,7 @@ struct StageContext {
   Ends ends;
   /// Layers of each virtual stage.
   std::vector<std::int64_t> layers;
+  RingEstimate data_ring;
 };
 
 /// Writes the program of one stage.
@@ -69,6 +71,7 @@ class StageLowering {
   std::int64_t stage_;
   Emitter emit_;
   std::int64_t layer_parameters_;
+  ShardedUnits units_;
   RegisteredPass forward_;
   RegisteredPass backward_;
   RegisteredPass recompute_;

@@ -12,6 +12,18 @@ double norm_parameters(const ModelSpec& model) {
 
 }  // namespace
 
+std::string to_string(Attention attention) {
+  switch (attention) {
+    case Attention::kFlash:
+      return "flash";
+    case Attention::kFlash1:
+      return "flash-1";
+    case Attention::kStandard:
+      return "standard";
+  }
+  return "";
+}
+
 double layer_parameters(const ModelSpec& model) {
   const double h = static_cast<double>(model.hidden_size);
   const double q = static_cast<double>(model.query_width());

@@ -101,6 +101,26 @@ void check_recompute(const Facts& facts, Problems& problems) {
                                                    text(most)});
 }
 
+/// Sharded parameters are gathered layer by layer, which neither pipelines nor groups of layers are ready
+/// for.
+void check_sharding(const Facts& facts, Problems& problems) {
+  const ParallelPlan& plan = facts.plan;
+  if (plan.sharding != Sharding::kZero2 && plan.sharding != Sharding::kZero3) return;
+  if (plan.pipeline_parallel > 1) {
+    problems.push_back({"plan.sharding",
+                        to_string(plan.sharding) + " with pipeline_parallel " + text(plan.pipeline_parallel) +
+                            " is not supported by this version; legal here: none or zero1, or "
+                            "pipeline_parallel 1"});
+  }
+  const Recompute& recompute = plan.recompute;
+  const bool groups = recompute.granularity == RecomputeGranularity::kFull &&
+                      recompute.method == RecomputeMethod::kUniform && recompute.layers > 1;
+  if (!groups) return;
+  problems.push_back({"plan.recompute.layers", text(recompute.layers) + " with sharding " +
+                                                   to_string(plan.sharding) +
+                                                   " is not supported by this version; legal here: 1"});
+}
+
 }  // namespace
 
 std::vector<Rule> pipeline_rules() {
@@ -114,6 +134,7 @@ std::vector<Rule> pipeline_rules() {
       {{"plan.virtual_pipeline", "plan.pipeline_parallel", "plan.pipeline_layout", "model.num_layers",
         "plan.recompute"},
        check_recompute},
+      {{"plan.sharding", "plan.pipeline_parallel", "plan.recompute"}, check_sharding},
   };
 }
 

@@ -79,7 +79,17 @@ std::string to_string(Precision precision) {
 }
 
 std::string to_string(Sharding sharding) {
-  return sharding == Sharding::kNone ? "none" : "zero1";
+  switch (sharding) {
+    case Sharding::kNone:
+      return "none";
+    case Sharding::kZero1:
+      return "zero1";
+    case Sharding::kZero2:
+      return "zero2";
+    case Sharding::kZero3:
+      return "zero3";
+  }
+  return "";
 }
 
 std::string to_string(Launch launch) {

@@ -22,8 +22,10 @@ enum class RecomputeGranularity { kNone, kSelective, kFull };
 enum class RecomputeMethod { kUniform, kBlock };
 /// Number format of parameters and activations.
 enum class Precision { kFp32, kFp16, kBf16, kFp8 };
-/// Whether data-parallel ranks each hold the whole optimizer state or a shard of it (ZeRO-1).
-enum class Sharding { kNone, kZero1 };
+/// What data-parallel ranks hold a shard of instead of the whole: nothing, the optimizer state (ZeRO-1),
+/// gradients too (ZeRO-2; parameters are gathered once per micro-batch, as FSDP's shard_grad_op does), or all
+/// three (ZeRO-3, FSDP's full_shard).
+enum class Sharding { kNone, kZero1, kZero2, kZero3 };
 /// How kernels reach the GPU: from eager PyTorch, from a compiled model, as replayed CUDA graphs, or from
 /// eager PyTorch that waits for each kernel to end (CUDA_LAUNCH_BLOCKING=1).
 enum class Launch { kEager, kCompiled, kCudaGraph, kBlocking };

@@ -85,7 +85,7 @@ Json plan_json(const Summary& summary) {
           {"fusion", plan::to_string(plan.fusion)},
           {"gradient_accumulation_fusion", plan.gradient_accumulation_fusion},
           {"persistent_norm", plan.persistent_norm},
-          {"attention", summary.model.attention == model::Attention::kFlash ? "flash" : "standard"}};
+          {"attention", model::to_string(summary.model.attention)}};
 }
 
 Json kernels(const Summary& summary) {

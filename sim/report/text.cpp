@@ -49,8 +49,8 @@ std::string settings_line(const Summary& summary) {
   return "recompute " + plan::to_string(plan.recompute.granularity) + ", sharding " +
          plan::to_string(plan.sharding) + ", " + plan::to_string(plan.precision) + " with " +
          (plan.gradient_bytes == 4 ? "fp32" : "2-byte") + " gradients, " +
-         (summary.model.attention == model::Attention::kFlash ? "flash" : "standard") + " attention, " +
-         plan::to_string(plan.launch) + " launches, " + plan::to_string(plan.fusion) + " fusion";
+         model::to_string(summary.model.attention) + " attention, " + plan::to_string(plan.launch) +
+         " launches, " + plan::to_string(plan.fusion) + " fusion";
 }
 
 std::string head(const Summary& summary) {

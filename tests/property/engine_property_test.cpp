@@ -23,7 +23,8 @@ Case random_case() {
   const auto chunks = pipeline > 1 ? *rc::gen::element<std::int64_t>(1, 2) : 1;
   Case random;
   random.plan = tests::small_plan(32, tensor, pipeline, chunks);
-  random.plan.sharding = *rc::gen::element(plan::Sharding::kNone, plan::Sharding::kZero1);
+  const auto stage = *rc::gen::inRange(0, pipeline > 1 ? 2 : 4);
+  random.plan.sharding = static_cast<plan::Sharding>(stage);
   random.plan.overlap_gradient_reduction = *rc::gen::arbitrary<bool>();
   random.plan.overlap_point_to_point = *rc::gen::arbitrary<bool>();
   random.plan.sequence_parallel = tensor > 1 && *rc::gen::arbitrary<bool>();

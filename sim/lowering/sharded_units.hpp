@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "sim/lowering/emitter.hpp"
+#include "sim/lowering/layer.hpp"
+#include "sim/plan/plan.hpp"
+
+namespace trainsim::lowering {
+
+/// Parameters that data-parallel ranks hold in shards and gather when they are needed, as PyTorch's FSDP
+/// does: a layer is a unit; embedding and head are the root, which stays gathered from its forward to the end
+/// of backward. Does nothing with other shardings or one data-parallel rank.
+///
+/// Forward gathers a unit while the one before computes, and at most two are gathered at a time. With ZeRO-3
+/// a unit is dropped after its forward, and gathered again while the backward of the one behind it runs; with
+/// ZeRO-2 (FSDP's shard_grad_op) it stays, and counts as whole in the state. After its backward a unit's
+/// gradients are scattered while backward goes on. All of this happens in every micro-batch (Zhao et al.
+/// 2023, "PyTorch FSDP", section 4).
+class ShardedUnits {
+ public:
+  /// Parameters of a layer and of the root on one tensor-parallel rank; `layers` units.
+  ShardedUnits(const plan::ParallelPlan& plan, std::int64_t layer_parameters, std::int64_t root_parameters,
+               std::int64_t layers, Emitter& emit);
+
+  bool active() const { return active_; }
+  /// The passes of a layer as they run beside the transfers of its neighbours, which take multiprocessors
+  /// from them for as long as they last.
+  Pass beside_forward(Pass pass, const RingEstimate& ring, const cost::KernelModel& kernels) const;
+  Pass beside_backward(Pass pass, const RingEstimate& ring, const cost::KernelModel& kernels) const;
+  /// Around the forward of a micro-batch, and of each layer in it.
+  void begin_forward();
+  void before_forward(std::int64_t layer);
+  void after_forward(std::int64_t layer);
+  /// Around the backward of a micro-batch, and of each layer in it (last to first).
+  void begin_backward();
+  void before_backward(std::int64_t layer);
+  void after_backward(std::int64_t layer);
+  void end_backward();
+  /// Compute waits until the last gradients are scattered.
+  void finish();
+
+ private:
+  /// Starts gathering a unit once the event has happened; returns the event of its end.
+  std::uint32_t gather(std::int64_t parameters, const std::uint32_t* after);
+  void scatter(std::int64_t parameters);
+  void allocate(std::int64_t parameters);
+  void free(std::int64_t parameters);
+  bool again_in_backward() const { return plan_.sharding == plan::Sharding::kZero3; }
+
+  const plan::ParallelPlan& plan_;
+  std::int64_t layer_;
+  std::int64_t root_;
+  std::int64_t layers_;
+  Emitter& emit_;
+  bool active_;
+  std::uint32_t tensor_ = 0;
+  std::uint32_t gradients_ = 0;
+  /// By layer: when it is gathered, and when its forward is done.
+  std::vector<std::uint32_t> gathered_;
+  std::vector<std::uint32_t> computed_;
+  std::vector<std::uint32_t> scattered_;
+};
+
+}  // namespace trainsim::lowering

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gathers and scatters of sharded parameters, by hand for a GPT of eight layers.
+#include "sim/lowering/sharded_units.hpp"
+
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/lowering/support.hpp"
+
+namespace trainsim::lowering {
+namespace {
+
+using plan::ParallelPlan;
+using plan::Sharding;
+using program::CollectiveOp;
+using program::GroupKind;
+using program::Instruction;
+using program::MemoryCategory;
+using program::Program;
+using program::Stream;
+using tests::gpt;
+using tests::programs_of;
+using tests::split_plan;
+
+constexpr std::int64_t kLayers = 8;
+/// h = 512: 12 h^2 + 13 h of a layer; 8192 words, 256 positions and a final norm in the root.
+constexpr std::int64_t kLayer = 12 * 512 * 512 + 13 * 512;
+constexpr std::int64_t kRoot = (8192 + 256 + 2) * 512;
+
+ParallelPlan sharded_plan(Sharding sharding, std::int64_t micro_batches = 1) {
+  ParallelPlan plan = split_plan({1, 1, 1, 4}, micro_batches);
+  plan.sharding = sharding;
+  return plan;
+}
+
+/// A gather or a scatter with its bytes.
+struct Transfer {
+  CollectiveOp op;
+  double bytes;
+  bool operator==(const Transfer&) const = default;
+};
+
+std::vector<Transfer> transfers_of(const ParallelPlan& plan) {
+  const Program program = programs_of(gpt({kLayers}), plan).front();
+  EXPECT_TRUE(tests::collectives(program, Stream::kCompute, GroupKind::kData).empty());
+  std::vector<Transfer> transfers;
+  for (const Instruction& each : tests::collectives(program, Stream::kData, GroupKind::kData)) {
+    transfers.push_back({each.collective, each.amount});
+  }
+  return transfers;
+}
+
+const Transfer kGatherRoot = {CollectiveOp::kAllGather, 2.0 * kRoot};
+const Transfer kGatherLayer = {CollectiveOp::kAllGather, 2.0 * kLayer};
+const Transfer kScatterLayer = {CollectiveOp::kReduceScatter, 4.0 * kLayer};
+const Transfer kScatterRoot = {CollectiveOp::kReduceScatter, 4.0 * kRoot};
+
+TEST(ShardedUnits, GatherTwiceAndScatterOnceWithZero3) {
+  std::vector<Transfer> expected = {kGatherRoot};
+  expected.insert(expected.end(), kLayers, kGatherLayer);
+  // Backward runs two gathers ahead of the first scatter, and then alternates.
+  expected.insert(expected.end(), 2, kGatherLayer);
+  for (int layer = 0; layer < kLayers - 2; ++layer) {
+    expected.push_back(kScatterLayer);
+    expected.push_back(kGatherLayer);
+  }
+  expected.insert(expected.end(), 2, kScatterLayer);
+  expected.push_back(kScatterRoot);
+  EXPECT_EQ(transfers_of(sharded_plan(Sharding::kZero3)), expected);
+}
+
+TEST(ShardedUnits, GatherOnceWithZero2) {
+  std::vector<Transfer> expected = {kGatherRoot};
+  expected.insert(expected.end(), kLayers, kGatherLayer);
+  expected.insert(expected.end(), kLayers, kScatterLayer);
+  expected.push_back(kScatterRoot);
+  EXPECT_EQ(transfers_of(sharded_plan(Sharding::kZero2)), expected);
+}
+
+/// 2 + 2 + 4 bytes per parameter of a layer and 2 + 4 of the root in each micro-batch: Zhao et al. 2023 count
+/// 3 M (W - 1) / W elements for full sharding.
+TEST(ShardedUnits, MoveThePublishedVolumeInEveryMicroBatch) {
+  for (const std::int64_t micro_batches : {1, 3}) {
+    double bytes = 0;
+    for (const Transfer& transfer : transfers_of(sharded_plan(Sharding::kZero3, micro_batches))) {
+      bytes += transfer.bytes;
+    }
+    EXPECT_EQ(bytes, static_cast<double>(micro_batches * (8 * kLayers * kLayer + 6 * kRoot)));
+  }
+}
+
+TEST(ShardedUnits, DoNothingOnOneDataParallelRank) {
+  ParallelPlan plan = split_plan({});
+  plan.sharding = Sharding::kZero3;
+  EXPECT_TRUE(transfers_of(plan).empty());
+}
+
+/// Rajbhandari et al. 2020: 2 P + (4 + 12) P / d with ZeRO-2, (2 + 4 + 12) P / d with ZeRO-3 and fp32
+/// gradients.
+TEST(ShardedUnits, LeaveAShardOfTheState) {
+  const auto state = [](Sharding sharding, MemoryCategory category) {
+    Bytes bytes = 0;
+    const Program program = programs_of(gpt({kLayers}), sharded_plan(sharding)).front();
+    for (const Instruction& each : program.stream(Stream::kCompute)) {
+      if (each.op == program::Opcode::kSlotBegin) break;
+      if (each.op == program::Opcode::kAllocate && each.memory == category)
+        bytes += static_cast<Bytes>(each.amount);
+    }
+    return bytes;
+  };
+  constexpr Bytes kAll = kLayers * kLayer + kRoot;
+  EXPECT_EQ(state(Sharding::kZero2, MemoryCategory::kParameters), 2 * kAll);
+  EXPECT_EQ(state(Sharding::kZero2, MemoryCategory::kGradients), 4 * kAll / 4);
+  EXPECT_EQ(state(Sharding::kZero3, MemoryCategory::kParameters), 2 * kAll / 4);
+  EXPECT_EQ(state(Sharding::kZero3, MemoryCategory::kGradients), 4 * kAll / 4);
+  EXPECT_EQ(state(Sharding::kZero3, MemoryCategory::kOptimizerState), 12 * kAll / 4);
+}
+
+TEST(ShardedUnits, FreeWhatTheyGather) {
+  for (const Sharding sharding : {Sharding::kZero2, Sharding::kZero3}) {
+    const program::Timeline timeline = tests::run_free(gpt({kLayers}), sharded_plan(sharding, 2));
+    const program::MemoryByCategory& left = timeline.ranks.front().memory_at_end;
+    EXPECT_EQ(tests::of(left, MemoryCategory::kCommunicationBuffers), 0);
+    EXPECT_EQ(tests::of(left, MemoryCategory::kGradients), 4 * (kLayers * kLayer + kRoot) / 4);
+  }
+}
+
+/// The toy GPU leaves nothing to collectives, so with free communication sharding changes nothing but the
+/// optimizer's share.
+TEST(ShardedUnits, ComputeAsMuchAsWithoutSharding) {
+  const auto busy = [](Sharding sharding) {
+    return tests::run_free(gpt({kLayers}), sharded_plan(sharding, 2)).ranks.front().busy;
+  };
+  EXPECT_NEAR(busy(Sharding::kZero3), busy(Sharding::kNone), 1e-12);
+  EXPECT_NEAR(busy(Sharding::kZero2), busy(Sharding::kNone), 1e-12);
+}
+
+/// A quarter of the multiprocessors is taken for as long as a layer's 2-byte parameters are gathered over 4
+/// ranks: 3/4 of 2 * kLayer bytes at 1 TB/s, without latency.
+TEST(ShardedUnits, SlowComputingWhileTheyGather) {
+  const ParallelPlan plan = sharded_plan(Sharding::kZero3);
+  hardware::GpuSpec gpu = tests::round_cluster().gpu;
+  gpu.communication_multiprocessors = gpu.multiprocessors / 4;
+  const cost::KernelModel kernels = kernel_model(gpu, plan);
+  program::Program program;
+  Emitter emitter(program, kernels);
+  const ShardedUnits units(plan, kLayer, kRoot, kLayers, emitter);
+  const Pass alone = layer_passes(gpt({kLayers}), plan, kernels, {}).forward;
+  const auto seconds = [](const Pass& pass) {
+    Seconds total = 0;
+    for (const Step& step : pass) {
+      for (const program::Kernel& kernel : step.kernels) total += kernel.seconds;
+    }
+    return total;
+  };
+  const Seconds gathering = 0.75 * 2.0 * static_cast<double>(kLayer) / 1e12;
+  EXPECT_NEAR(seconds(units.beside_forward(alone, {1e12}, kernels)) - seconds(alone), gathering / 4, 1e-15);
+  // Over a slow network all of it runs beside a gather.
+  EXPECT_NEAR(seconds(units.beside_forward(alone, {1e6}, kernels)), seconds(alone) * 4 / 3, 1e-12);
+}
+
+TEST(ShardedUnits, WaitForEachScatterWithoutOverlap) {
+  ParallelPlan plan = sharded_plan(Sharding::kZero3);
+  const auto waits = [&plan] {
+    int count = 0;
+    const Program program = programs_of(gpt({kLayers}), plan).front();
+    for (const Instruction& each : program.stream(Stream::kCompute)) {
+      count += each.op == program::Opcode::kWait ? 1 : 0;
+    }
+    return count;
+  };
+  const int overlapped = waits();
+  plan.overlap_gradient_reduction = false;
+  EXPECT_EQ(waits(), overlapped + kLayers + 1);
+}
+
+}  // namespace
+}  // namespace trainsim::lowering
