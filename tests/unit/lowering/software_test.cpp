@@ -55,15 +55,15 @@ TEST(Software, GradientsAreAddedInTheirMultiplyOrInAPassOfTheirOwn) {
 TEST(Software, PersistentNormsMoveFewerBytes) {
   ParallelPlan plan = one_gpu_plan();
   const LayerPasses persistent = passes_of(gpt({}), plan);
-  EXPECT_EQ(bytes_of(persistent.forward, "norm"), 2 * kElements * 4.0);
-  EXPECT_EQ(bytes_of(persistent.backward, "norm"), 2 * kElements * 6.5);
+  EXPECT_EQ(bytes_of(persistent.forward, "norm"), 2 * kElements * 4.5);
+  EXPECT_EQ(bytes_of(persistent.backward, "norm"), 2 * kElements * 7.2);
   plan.persistent_norm = false;
   const LayerPasses older = passes_of(gpt({}), plan);
-  EXPECT_EQ(bytes_of(older.forward, "norm"), 2 * kElements * 5.6);
-  EXPECT_EQ(bytes_of(older.backward, "norm"), 2 * kElements * 13.0);
+  EXPECT_EQ(bytes_of(older.forward, "norm"), 2 * kElements * 6.2);
+  EXPECT_EQ(bytes_of(older.backward, "norm"), 2 * kElements * 14.7);
   plan.fusion = plan::Fusion::kNone;
   const LayerPasses unfused = passes_of(gpt({}), plan);
-  EXPECT_EQ(bytes_of(unfused.forward, "norm"), 2 * kElements * 4.0);
+  EXPECT_EQ(bytes_of(unfused.forward, "norm"), 2 * kElements * 4.5);
   EXPECT_EQ(bytes_of(unfused.backward, "norm"), 2 * kElements * 10.0);
 }
 
