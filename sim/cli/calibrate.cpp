@@ -50,6 +50,9 @@ Constant gpu_constant(Parameter parameter, double GpuSpec::*member) {
   return {std::move(parameter), [member](ClusterSpec& cluster) -> double& { return cluster.gpu.*member; }};
 }
 
+/// Below that the base latency of the fastest protocol would be none.
+constexpr double kLeastCollectiveLatency = 5;
+
 Parameter efficiency(const std::string& name) {
   return {name, 0.05, 1.0, 0, "", 1};
 }
@@ -134,8 +137,13 @@ std::vector<Study> collective_studies(const std::vector<validation::MeasuredColl
          inside ? "intra_node" : "nic"});
     if (!inside) continue;
     studies.back().constants.push_back(
-        {microseconds("collective_latency", 1, 200),
+        {microseconds("collective_latency", kLeastCollectiveLatency, 200),
          [](ClusterSpec& spec) -> double& { return spec.collective_latency; }});
+    if (cluster.intra_node.nvls_bandwidth <= 0) continue;
+    studies.back().constants.push_back(
+        {{"nvls_bandwidth", 0.05 * cluster.intra_node.bandwidth, cluster.intra_node.bandwidth, 0, "GB/s",
+          1 / kGiga},
+         [](ClusterSpec& spec) -> double& { return spec.intra_node.nvls_bandwidth; }});
   }
   return studies;
 }
@@ -169,6 +177,13 @@ std::string constant_line(const Fit& fit) {
          amount(fit.parameter, fit.low) + ", " + amount(fit.parameter, fit.high) + "]}\n";
 }
 
+/// Whether the search ended at the least or the most that it tries, other than nothing at all.
+bool at_bound(const Fit& fit) {
+  const Parameter& parameter = fit.parameter;
+  const double near = 1e-3 * (parameter.most - parameter.least);
+  return (parameter.least > 0 && fit.value < parameter.least + near) || fit.value > parameter.most - near;
+}
+
 /// Lines of the YAML by section, and its comments.
 struct Sheet {
   std::string comments;
@@ -186,6 +201,12 @@ void write_study(const Study& study, const Calibration& result, Sheet& sheet,
     if (fit.refused.empty()) {
       const bool own = fit.parameter.name == "collective_latency";
       sheet.sections[own ? "" : study.section] += constant_line(fit);
+      if (at_bound(fit)) {
+        warnings.push_back(fit.parameter.name + " stands at the end of what is searched (" +
+                           amount(fit.parameter, fit.value) + "): these " + study.name +
+                           " hold more than the model explains; look at their units and conditions.");
+        sheet.comments += "# " + warnings.back() + "\n";
+      }
       continue;
     }
     warnings.push_back(fit.parameter.name + " can't be determined from these " + study.name + ": " +
@@ -265,12 +286,12 @@ void check_collectives(std::vector<validation::MeasuredCollective>& rows, const 
   const auto wrong = [&cluster](const validation::MeasuredCollective& row) {
     const bool whole = row.gpus <= cluster.gpus_per_node || row.gpus % cluster.gpus_per_node == 0;
     const bool joined = row.gpus <= cluster.gpus_per_node || cluster.nics_per_node > 0;
-    return row.gpus < 2 || !whole || !joined;
+    return row.gpus < 2 || row.gpus > validation::kMostRingMembers || !whole || !joined;
   };
   const auto left_out = std::erase_if(rows, wrong);
   if (left_out == 0) return;
-  warnings.push_back(std::to_string(left_out) +
-                     " collectives are left out: they need 2 GPUs at least, and whole " + "nodes of " +
+  warnings.push_back(std::to_string(left_out) + " collectives are left out: they need 2 to " +
+                     std::to_string(validation::kMostRingMembers) + " GPUs, and whole nodes of " +
                      std::to_string(cluster.gpus_per_node) + " GPUs if more than one node");
 }
 

@@ -73,7 +73,8 @@ void add_run(CLI::App& command, Options& options, std::string& fold) {
       ->type_name("N")
       ->check(CLI::Range(10, 100000));
   command.add_option("--seed", options.seed, "what --uncertainty draws them from; 1 by default")
-      ->type_name("N");
+      ->type_name("N")
+      ->check(CLI::Range(0, 2147483647));
   command.add_flag("--verify-folding", options.verify_folding, "run folded and unfolded, and compare");
 }
 

@@ -4,8 +4,9 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <stdexcept>
-#include <utility>
+#include <system_error>
 
 #include <unistd.h>
 
@@ -13,8 +14,28 @@
 
 namespace trainsim::cli {
 
-OutputFile::OutputFile(std::string path) : path_(std::move(path)) {
-  if (path_.empty()) return;
+namespace {
+
+/// Whether there is something at the path that is no file to be replaced, such as a device or a pipe.
+bool is_special(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(path, error);
+  return std::filesystem::exists(status) && !std::filesystem::is_regular_file(status) &&
+         !std::filesystem::is_directory(status);
+}
+
+/// What a path stands for when it is a symbolic link to a file.
+std::string target_of(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_symlink(path, error)) return path;
+  const std::filesystem::path target = std::filesystem::canonical(path, error);
+  return error ? path : target.string();
+}
+
+}  // namespace
+
+OutputFile::OutputFile(const std::string& path) : path_(target_of(path)) {
+  if (path_.empty() || is_special(path_)) return;
   temporary_ = path_ + ".partial-" + std::to_string(getpid());
   std::FILE* file = std::fopen(temporary_.c_str(), "w");
   if (file == nullptr) {
@@ -31,10 +52,11 @@ OutputFile::~OutputFile() {
 }
 
 void OutputFile::write(const std::string& text) {
-  std::FILE* file = path_.empty() ? stdout : std::fopen(temporary_.c_str(), "w");
+  std::FILE* file =
+      path_.empty() ? stdout : std::fopen((temporary_.empty() ? path_ : temporary_).c_str(), "w");
   bool good = file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
   if (file != nullptr) good = (path_.empty() ? std::fflush(file) : std::fclose(file)) == 0 && good;
-  if (good && !path_.empty()) {
+  if (good && !temporary_.empty()) {
     good = std::rename(temporary_.c_str(), path_.c_str()) == 0;
     if (good) temporary_.clear();
   }

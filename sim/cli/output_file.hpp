@@ -8,8 +8,9 @@ namespace trainsim::cli {
 /// the work begins, so that a bad path fails at once.
 class OutputFile {
  public:
-  /// `path` empty = standard output. Throws InputError when the file can't be created.
-  explicit OutputFile(std::string path);
+  /// `path` empty = standard output. What is no regular file (a device, a pipe) is written to as it is.
+  /// Throws InputError when the file can't be created.
+  explicit OutputFile(const std::string& path);
   ~OutputFile();
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;

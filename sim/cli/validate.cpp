@@ -129,9 +129,6 @@ class Collector {
   Evaluation& evaluation_;
 };
 
-/// Members of a ring in a table.
-constexpr std::int64_t kMostRingMembers = 16384;
-
 /// Size from which the bandwidth of collectives matters more than their latency; tables are split there.
 constexpr double kLargeMessage = 4 * kMebi;
 
@@ -197,9 +194,9 @@ class TableComparer {
     if (!known) return "there is no cluster preset called '" + row.cluster + "'";
     const hardware::ClusterSpec& cluster = clusters_.get(row.cluster);
     const bool whole = row.gpus <= cluster.gpus_per_node || row.gpus % cluster.gpus_per_node == 0;
-    if (row.gpus >= 2 && whole && row.gpus <= kMostRingMembers) return "";
+    if (row.gpus >= 2 && whole && row.gpus <= validation::kMostRingMembers) return "";
     return "a ring of " + std::to_string(row.gpus) + " GPUs is not simulated; 2 to " +
-           std::to_string(kMostRingMembers) + ", and whole nodes if more than one, are";
+           std::to_string(validation::kMostRingMembers) + ", and whole nodes if more than one, are";
   }
   template <class Measured>
   void compare_kernel(const Measured& row, const std::string& what, const std::string& shape) {
@@ -251,6 +248,17 @@ validation::RowSet read_folder(const std::string& folder, Evaluation& evaluation
   return set;
 }
 
+/// Sorts messages, and says once what several rows have in common, such as a wrong --set.
+void merge_same(std::vector<std::string>& problems) {
+  std::map<std::string, int> counts;
+  for (const std::string& problem : problems) ++counts[problem];
+  problems.clear();
+  for (const auto& [problem, count] : counts) {
+    const std::string more = "\n(the same for " + std::to_string(count) + " rows)";
+    problems.push_back(problem + (count > 1 ? more : ""));
+  }
+}
+
 /// Takes over the rows that need no simulation; returns the others.
 std::vector<Row> sort_out(validation::RowSet set, Evaluation& evaluation) {
   std::vector<Row> rows;
@@ -291,7 +299,7 @@ Evaluation evaluate(const std::string& folder, const EvaluationOptions& options)
                    [](const validation::Skipped& a, const validation::Skipped& b) {
                      return std::tie(a.family, a.id) < std::tie(b.family, b.id);
                    });
-  std::sort(evaluation.problems.begin(), evaluation.problems.end());
+  merge_same(evaluation.problems);
   evaluation.wall_time = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return evaluation;
 }

@@ -14,6 +14,7 @@
 
 #include <poll.h>
 #include <sched.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -75,6 +76,8 @@ class Pool {
     const pid_t process = fork();
     if (process < 0) throw std::runtime_error("can't start a worker process");
     if (process == 0) {
+      // A worker whose parent was killed would go on for nobody.
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
       close(ends[0]);
       run_child(work_, task, ends[1]);
     }

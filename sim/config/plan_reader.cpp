@@ -180,6 +180,7 @@ void read_numbers(Section& section, ParallelPlan& plan) {
 
 void read_overlap(Section& section, ParallelPlan& plan) {
   plan.overlap_gradient_reduction = section.defaulted("overlap_gradient_reduction", as_flag(), "true");
+  plan.overlap_parameter_gather = section.defaulted("overlap_parameter_gather", as_flag(), "false");
   const bool interleaved = plan.schedule == ScheduleKind::kInterleaved;
   plan.overlap_point_to_point =
       section.defaulted("overlap_point_to_point", as_flag(), interleaved ? "true" : "false");

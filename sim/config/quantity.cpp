@@ -8,6 +8,7 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
+#include <sstream>
 #include <utility>
 #include <vector>
 
@@ -272,6 +273,12 @@ Parsed<std::int64_t> parse_count(std::string_view text) {
   }
   number->exponent += *exponent;
   return exact_count(std::move(*number), text);
+}
+
+std::string format_number(double number) {
+  std::ostringstream stream;
+  stream << number;
+  return stream.str();
 }
 
 Parsed<double> parse_number(std::string_view text) {

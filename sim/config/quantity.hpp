@@ -37,6 +37,9 @@ Parsed<std::int64_t> parse_count(std::string_view text);
 /// A plain number without unit, such as 0.75 or 1e-3.
 Parsed<double> parse_number(std::string_view text);
 
+/// A number as somebody would write it: 8, 0.75, 12.5.
+std::string format_number(double number);
+
 /// A number with a unit of the given dimension, in base units: bytes, bytes per second, seconds or operations
 /// per second. Bits and bytes are kept apart: 200 Gb/s = 200 Gbps = 25 GB/s.
 Parsed<double> parse_quantity(std::string_view text, Dimension dimension);

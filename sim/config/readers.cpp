@@ -1,17 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/config/readers.hpp"
 
-#include <sstream>
-
 namespace trainsim::config {
 
 namespace {
-
-std::string format_number(double number) {
-  std::ostringstream stream;
-  stream << number;
-  return stream.str();
-}
 
 /// Why a count is out of range; empty if it is in.
 std::string range_fault(std::int64_t count, std::string_view text, CountRange range) {

@@ -42,7 +42,7 @@ std::vector<program::Protocol> protocols_of(const hardware::ClusterSpec& cluster
   if (link.ll_bandwidth > 0 && net) {
     const BytesPerSecond limit =
         nodes == 1 ? link.ll_bandwidth : std::min(link.ll_bandwidth, cluster.nic.ll_bandwidth);
-    protocols.push_back({base + kLlBase, faster(inside, link.latency, link.ll_latency),
+    protocols.push_back({std::max(0.0, base + kLlBase), faster(inside, link.latency, link.ll_latency),
                          faster(between, cluster.nic.latency, cluster.nic.ll_latency), 1.0, limit});
   }
   if (link.ll128_latency > 0 && nodes == 1) {

@@ -38,10 +38,12 @@ Pass slowed(Pass pass, Seconds communication, const cost::KernelModel& kernels) 
 }  // namespace
 
 ShardedUnits::ShardedUnits(const plan::ParallelPlan& plan, std::int64_t layer_parameters,
-                           std::int64_t root_parameters, std::int64_t layers, Emitter& emit)
+                           std::int64_t embedding_parameters, std::int64_t head_parameters,
+                           std::int64_t layers, Emitter& emit)
     : plan_(plan),
       layer_(layer_parameters),
-      root_(root_parameters),
+      head_(head_parameters),
+      root_(embedding_parameters + head_parameters),
       layers_(layers),
       emit_(emit),
       active_(shards_parameters(plan)) {
@@ -54,16 +56,19 @@ ShardedUnits::ShardedUnits(const plan::ParallelPlan& plan, std::int64_t layer_pa
 
 Pass ShardedUnits::beside_forward(Pass pass, const RingEstimate& ring,
                                   const cost::KernelModel& kernels) const {
-  if (!active_) return pass;
+  if (!active_ || plan_.profile) return pass;
   const auto bytes = static_cast<double>(layer_ * plan_.element_bytes());
   return slowed(std::move(pass), ring.time(CollectiveOp::kAllGather, plan_.data_parallel, bytes), kernels);
 }
 
 Pass ShardedUnits::beside_backward(Pass pass, const RingEstimate& ring,
                                    const cost::KernelModel& kernels) const {
-  if (!active_) return pass;
-  Seconds time = ring.time(CollectiveOp::kReduceScatter, plan_.data_parallel,
-                           static_cast<double>(layer_ * plan_.gradient_bytes));
+  if (!active_ || plan_.profile) return pass;
+  Seconds time = 0;
+  if (plan_.overlap_gradient_reduction) {
+    const auto bytes = static_cast<double>(layer_ * plan_.gradient_bytes);
+    time += ring.time(CollectiveOp::kReduceScatter, plan_.data_parallel, bytes);
+  }
   if (again_in_backward()) {
     const auto bytes = static_cast<double>(layer_ * plan_.element_bytes());
     time += ring.time(CollectiveOp::kAllGather, plan_.data_parallel, bytes);
@@ -104,6 +109,7 @@ void ShardedUnits::begin_forward() {
   // Not before the gradients of the micro-batch before are complete; the host is that far only then.
   const std::uint32_t start = emit_.record(Stream::kCompute);
   const std::uint32_t ready = gather(root_, &start);
+  allocate(layer_);
   emit_.wait(Stream::kCompute, ready, Cause::kDataCommunication);
 }
 
@@ -112,19 +118,22 @@ void ShardedUnits::before_forward(std::int64_t layer) {
   const auto index = static_cast<std::size_t>(layer);
   const std::uint32_t* room = layer >= kGatheredUnits ? &computed_[index - kGatheredUnits] : nullptr;
   gathered_[index] = gather(layer_, room);
-  allocate(layer_);
+  // The next one is gathered meanwhile.
+  if (layer + 1 < layers_) allocate(layer_);
   emit_.wait(Stream::kCompute, gathered_[index], Cause::kDataCommunication);
 }
 
 void ShardedUnits::after_forward(std::int64_t layer) {
   if (!active_) return;
   computed_[static_cast<std::size_t>(layer)] = emit_.record(Stream::kCompute);
-  // The unit that was gathered meanwhile takes its place; one of the two is accounted for here.
   free(layer_);
 }
 
 void ShardedUnits::begin_backward() {
-  if (!active_ || !again_in_backward()) return;
+  if (!active_) return;
+  emit_.allocate(MemoryCategory::kGradients, gradients_, head_ * plan_.gradient_bytes);
+  if (!again_in_backward()) return;
+  allocate(layer_);
   const std::uint32_t start = emit_.record(Stream::kCompute);
   gathered_[static_cast<std::size_t>(layers_ - 1)] = gather(layer_, &start);
 }
@@ -135,9 +144,8 @@ void ShardedUnits::before_backward(std::int64_t layer) {
     if (layer > 0) {
       const std::uint32_t start = emit_.record(Stream::kCompute);
       gathered_[static_cast<std::size_t>(layer - 1)] = gather(layer_, &start);
+      allocate(layer_);
     }
-    // This unit, and the one that is being gathered.
-    allocate(kGatheredUnits * layer_);
     emit_.wait(Stream::kCompute, gathered_[static_cast<std::size_t>(layer)], Cause::kDataCommunication);
   }
   emit_.allocate(MemoryCategory::kGradients, gradients_, layer_ * plan_.gradient_bytes);
@@ -146,13 +154,16 @@ void ShardedUnits::before_backward(std::int64_t layer) {
 void ShardedUnits::after_backward(std::int64_t /*layer*/) {
   if (!active_) return;
   scatter(layer_);
-  free(kGatheredUnits * layer_);
+  free(layer_);
   emit_.free(MemoryCategory::kGradients, gradients_, layer_ * plan_.gradient_bytes);
 }
 
 void ShardedUnits::end_backward() {
   if (!active_) return;
+  // The embedding's gradient comes last, the head's has been there since its backward.
+  emit_.allocate(MemoryCategory::kGradients, gradients_, (root_ - head_) * plan_.gradient_bytes);
   scatter(root_);
+  emit_.free(MemoryCategory::kGradients, gradients_, root_ * plan_.gradient_bytes);
   free(root_);
 }
 

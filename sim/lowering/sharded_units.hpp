@@ -20,9 +20,11 @@ namespace trainsim::lowering {
 /// 2023, "PyTorch FSDP", section 4).
 class ShardedUnits {
  public:
-  /// Parameters of a layer and of the root on one tensor-parallel rank; `layers` units.
-  ShardedUnits(const plan::ParallelPlan& plan, std::int64_t layer_parameters, std::int64_t root_parameters,
-               std::int64_t layers, Emitter& emit);
+  /// Parameters of a layer, and of the root's embedding and head, on one tensor-parallel rank; `layers`
+  /// units.
+  ShardedUnits(const plan::ParallelPlan& plan, std::int64_t layer_parameters,
+               std::int64_t embedding_parameters, std::int64_t head_parameters, std::int64_t layers,
+               Emitter& emit);
 
   bool active() const { return active_; }
   /// The passes of a layer as they run beside the transfers of its neighbours, which take multiprocessors
@@ -51,6 +53,7 @@ class ShardedUnits {
 
   const plan::ParallelPlan& plan_;
   std::int64_t layer_;
+  std::int64_t head_;
   std::int64_t root_;
   std::int64_t layers_;
   Emitter& emit_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/lowering/stage.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "sim/lowering/lower.hpp"
@@ -22,12 +23,6 @@ namespace {
 /// waiting and the schedule around it. Ours; 0.5 ms in eager mode.
 constexpr int kTransferLaunches = 8;
 
-/// Parameters outside of layers on a rank that holds both ends.
-std::int64_t root_parameters(const StageContext& context) {
-  return embedding_parameters_per_rank(context.model, context.plan) +
-         head_parameters_per_rank(context.model, context.plan, false);
-}
-
 /// `count` or a shard of it, rounded up.
 std::int64_t shard_of(std::int64_t count, bool sharded, const plan::ParallelPlan& plan) {
   return sharded ? (count + plan.data_parallel - 1) / plan.data_parallel : count;
@@ -40,7 +35,8 @@ StageLowering::StageLowering(const StageContext& context, std::int64_t stage, pr
       stage_(stage),
       emit_(program, context.kernels),
       layer_parameters_(layer_parameters_per_rank(context.model, context.plan)),
-      units_(context.plan, layer_parameters_, root_parameters(context), context.layers.front(), emit_),
+      units_(context.plan, layer_parameters_, embedding_parameters_per_rank(context.model, context.plan),
+             head_parameters_per_rank(context.model, context.plan, false), context.layers.front(), emit_),
       forward_(emit_.register_pass(
           units_.beside_forward(context.layer.forward, context.data_ring, context.kernels))),
       backward_(emit_.register_pass(
@@ -75,6 +71,7 @@ std::uint32_t StageLowering::message(bool forward, std::int64_t micro_batch, std
 
 void StageLowering::lower() {
   emit_state();
+  if (gathers_under_forward()) emit_parameter_gathers();
   const std::vector<Slot>& slots = context_.schedule.slots[static_cast<std::size_t>(stage_)];
   std::vector<std::size_t> last(static_cast<std::size_t>(context_.schedule.chunks), 0);
   for (std::size_t i = 0; i < slots.size(); ++i) {
@@ -98,6 +95,35 @@ void StageLowering::emit_state() {
   const Bytes state = plan.precision == plan::Precision::kFp32 ? 8 : 12;
   emit_.allocate(MemoryCategory::kOptimizerState, emit_.tensor("optimizer state"),
                  held(plan::Sharding::kZero1) * state);
+}
+
+/// A chunk without layers still holds the embedding or the head, and counts as one.
+void StageLowering::emit_parameter_gathers() {
+  const plan::ParallelPlan& plan = context_.plan;
+  const bool copy = plan.pipeline_parallel > 1;
+  for (std::int64_t chunk = 0; chunk < context_.schedule.chunks; ++chunk) {
+    const std::int64_t layers = std::max<std::int64_t>(1, layers_of(chunk));
+    std::vector<std::uint32_t>& ready = parameters_ready_.emplace_back();
+    std::int64_t bucket = is_first(chunk) ? embedding_parameters_per_rank(context_.model, plan) : 0;
+    for (std::int64_t layer = 0; layer < layers; ++layer) {
+      if (layers_of(chunk) > 0) bucket += layer_parameters_;
+      const bool last = layer + 1 == layers;
+      if (last && is_last(chunk)) bucket += head_parameters_per_rank(context_.model, plan, copy);
+      if (!last && bucket < plan.bucket_parameters) continue;
+      emit_.collective(Stream::kData, GroupKind::kData, CollectiveOp::kAllGather,
+                       static_cast<double>(bucket * plan.element_bytes()), Cause::kDataCommunication);
+      ready.resize(static_cast<std::size_t>(layer + 1), emit_.record(Stream::kData));
+      bucket = 0;
+    }
+  }
+}
+
+void StageLowering::await_parameters(const Slot& slot, std::int64_t layer) {
+  if (parameters_ready_.empty() || slot.micro_batch > 0) return;
+  const std::vector<std::uint32_t>& ready = parameters_ready_[static_cast<std::size_t>(slot.chunk)];
+  const auto index = static_cast<std::size_t>(layer);
+  if (index > 0 && ready[index] == ready[index - 1]) return;
+  emit_.wait(Stream::kCompute, ready[index], Cause::kDataCommunication);
 }
 
 void StageLowering::emit_slot(const Slot& slot, bool last_backward) {
@@ -150,11 +176,12 @@ void StageLowering::emit_transfer(const Slot& slot) {
 
 void StageLowering::emit_forward(const Slot& slot) {
   units_.begin_forward();
+  await_parameters(slot, 0);
   if (is_first(slot.chunk)) {
     emit_.allocate(MemoryCategory::kActivations, activations_, context_.ends.embedding_stored);
     emit_.emit(embedding_forward_);
   }
-  emit_layers_forward(slot.chunk);
+  emit_layers_forward(slot);
   if (is_last(slot.chunk)) {
     emit_.allocate(MemoryCategory::kActivations, activations_, context_.ends.head_stored);
     emit_.allocate(MemoryCategory::kLogits, logits_, context_.ends.logits_stored);
@@ -164,8 +191,9 @@ void StageLowering::emit_forward(const Slot& slot) {
   }
 }
 
-void StageLowering::emit_layers_forward(std::int64_t chunk) {
-  for (std::int64_t layer = 0; layer < layers_of(chunk); ++layer) {
+void StageLowering::emit_layers_forward(const Slot& slot) {
+  for (std::int64_t layer = 0; layer < layers_of(slot.chunk); ++layer) {
+    if (layer > 0) await_parameters(slot, layer);
     Bytes kept = context_.memory.stored;
     if (recomputed(layer)) kept = checkpointed(layer) ? context_.memory.checkpoint : 0;
     emit_.allocate(MemoryCategory::kActivations, activations_, kept);
@@ -285,7 +313,7 @@ void StageLowering::emit_step_end() {
   const double cleared = units_.active() ? shard : held;
   emit_.emit(emit_.register_pass(optimizer_pass(plan, context_.kernels, shard, cleared)));
   emit_.free(MemoryCategory::kTemporary, buffers_, copies);
-  if (zero1) {
+  if (zero1 && !gathers_under_forward()) {
     emit_.collective(Stream::kCompute, GroupKind::kData, CollectiveOp::kAllGather,
                      held * static_cast<double>(plan.element_bytes()), Cause::kDataCommunication);
   }

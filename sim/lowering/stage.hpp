@@ -35,12 +35,16 @@ class StageLowering {
 
  private:
   void emit_state();
+  /// Gathers the parameters that the last step updated, in the order in which forward needs them.
+  void emit_parameter_gathers();
+  /// Lets the first micro-batch wait for the parameters of a layer.
+  void await_parameters(const schedule::Slot& slot, std::int64_t layer);
   void emit_slot(const schedule::Slot& slot, bool last_backward);
   void emit_forward(const schedule::Slot& slot);
   void emit_backward(const schedule::Slot& slot, bool last_backward);
   /// Emits a pass of a layer with the short-lived memory that it needs.
   void emit_with_buffers(const RegisteredPass& pass, Bytes temporary, Bytes gathered);
-  void emit_layers_forward(std::int64_t chunk);
+  void emit_layers_forward(const schedule::Slot& slot);
   void emit_layers_backward(std::int64_t chunk, bool last_backward);
   void emit_layer_backward(bool recomputed, bool last_backward);
   void emit_head_backward(bool last_backward);
@@ -53,6 +57,10 @@ class StageLowering {
 
   std::int64_t virtual_stage(std::int64_t chunk) const {
     return context_.schedule.virtual_stage(stage_, chunk);
+  }
+  bool gathers_under_forward() const {
+    const plan::ParallelPlan& plan = context_.plan;
+    return plan.overlap_parameter_gather && plan.data_parallel > 1;
   }
   bool is_first(std::int64_t chunk) const { return virtual_stage(chunk) == 0; }
   bool is_last(std::int64_t chunk) const {
@@ -85,6 +93,8 @@ class StageLowering {
   std::uint32_t gathered_;
   std::int64_t bucket_ = 0;
   std::vector<std::uint32_t> reductions_;
+  /// By chunk and layer: when its parameters are gathered. Empty unless that happens under the forward.
+  std::vector<std::vector<std::uint32_t>> parameters_ready_;
 };
 
 }  // namespace trainsim::lowering

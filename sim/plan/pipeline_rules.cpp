@@ -101,6 +101,16 @@ void check_recompute(const Facts& facts, Problems& problems) {
                                                    text(most)});
 }
 
+void check_parameter_gather(const Facts& facts, Problems& problems) {
+  const ParallelPlan& plan = facts.plan;
+  if (!plan.overlap_parameter_gather || plan.sharding == Sharding::kZero1) return;
+  problems.push_back({"plan.overlap_parameter_gather",
+                      "true needs sharding zero1, not " + to_string(plan.sharding) +
+                          (plan.sharding == Sharding::kNone
+                               ? ": there is nothing to gather; remove this key or write sharding: zero1"
+                               : ", which always gathers under the forward; remove this key")});
+}
+
 /// Sharded parameters are gathered layer by layer, which neither pipelines nor groups of layers are ready
 /// for.
 void check_sharding(const Facts& facts, Problems& problems) {
@@ -135,6 +145,7 @@ std::vector<Rule> pipeline_rules() {
         "plan.recompute"},
        check_recompute},
       {{"plan.sharding", "plan.pipeline_parallel", "plan.recompute"}, check_sharding},
+      {{"plan.sharding", "plan.overlap_parameter_gather"}, check_parameter_gather},
   };
 }
 

@@ -70,6 +70,9 @@ struct ParallelPlan {
   std::int64_t vocab_padding = 128;
   /// Whether gradient reduction runs under the last micro-batch's backward.
   bool overlap_gradient_reduction = true;
+  /// Whether ZeRO-1 gathers the updated parameters under the next step's forward, bucket by bucket, instead
+  /// of at once after the optimizer (Megatron-LM's --overlap-param-gather).
+  bool overlap_parameter_gather = false;
   /// Whether a pipeline rank computes while its own sends are on the way.
   bool overlap_point_to_point = false;
   /// Whether tensor-parallel communication in backward runs beside the weight-gradient multiply.

@@ -77,6 +77,7 @@ Json plan_json(const Summary& summary) {
           {"padded_vocabulary",
            model::padded_vocabulary(summary.model.vocab_size, plan.vocab_padding, plan.tensor_parallel)},
           {"overlap_gradient_reduction", plan.overlap_gradient_reduction},
+          {"overlap_parameter_gather", plan.overlap_parameter_gather},
           {"overlap_point_to_point", plan.overlap_point_to_point},
           {"overlap_tensor_communication", plan.overlap_tensor_communication},
           {"scatter_gather_transfers", plan.scatter_gather_transfers},

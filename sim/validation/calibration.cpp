@@ -92,7 +92,8 @@ class Search {
     for (int i = 0; i <= kLookPoints; ++i) {
       const double value = parameter.least + i * width;
       const double here = at(index, value);
-      if (here >= least) continue;
+      // Also when `here` is not a number.
+      if (!(here < least)) continue;
       least = here;
       best = value;
     }

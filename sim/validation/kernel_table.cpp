@@ -5,9 +5,36 @@ namespace trainsim::validation {
 
 namespace {
 
+/// Above that a share of a peak is more likely a percentage than a GPU that beats its data sheet.
+constexpr double kMostShareOfPeak = 1.5;
+
+/// Whether a column holds the second of two words; reports any other word.
+bool second_of(const CsvRow& row, std::string_view column, std::string_view first, std::string_view second,
+               config::Report& report) {
+  const std::string word = row.text(column);
+  if (word != first && word != second) {
+    report.add(row.at(), std::string(column),
+               "needs " + std::string(first) + " or " + std::string(second) + ", not '" + word + "'");
+  }
+  return word == second;
+}
+
+/// Bytes of an element of the output; bf16 without such a column.
+int output_bytes(const CsvRow& row, config::Report& report) {
+  const std::string word = row.text("out_dtype");
+  if (word == "fp32") return 4;
+  if (word != "" && word != "bf16" && word != "fp16") {
+    report.add(row.at(), "out_dtype", "needs bf16, fp16 or fp32, not '" + word + "'");
+  }
+  return 2;
+}
+
 /// Seconds from the share of a peak that a kernel reached.
 Seconds time_of(const CsvRow& row, Flops flops, config::Report& report) {
   const double share = row.number("fraction_of_peak", report);
+  if (share > kMostShareOfPeak) {
+    report.add(row.at(), "fraction_of_peak", "needs a share such as 0.62, not a percentage");
+  }
   const double peak = row.number("peak_tflops", report) * kTera;
   return share > 0 && peak > 0 ? flops / (share * peak) : 0;
 }
@@ -17,7 +44,8 @@ MeasuredMatmul read_matmul(const CsvRow& row, config::Report& report) {
   result.gpu = row.text("gpu");
   result.shape = {row.count("batch", report), row.count("m", report), row.count("n", report),
                   row.count("k", report)};
-  result.output = {row.text("out_dtype") == "fp32" ? 4 : 2, row.text("accumulate") == "True"};
+  result.output = {output_bytes(row, report),
+                   !row.text("accumulate").empty() && second_of(row, "accumulate", "False", "True", report)};
   const cost::MatmulShape& shape = result.shape;
   result.seconds = time_of(row,
                            2.0 * static_cast<double>(shape.batch) * static_cast<double>(shape.m) *
@@ -32,7 +60,7 @@ MeasuredAttention read_attention(const CsvRow& row, config::Report& report) {
   result.shape = {row.count("batch", report),       row.count("seq", report),
                   row.count("heads", report),       row.count("kv_heads", report),
                   row.count("qk_head_dim", report), row.count("v_head_dim", report)};
-  result.backward = row.text("pass") == "bwd";
+  result.backward = second_of(row, "pass", "fwd", "bwd", report);
   // Such tables count the five multiplies that backward executes, and no mask.
   const double executed = result.backward ? 5.0 / 4.0 : 1.0;
   result.seconds = time_of(row, executed * cost::attention_flops(result.shape, result.backward), report);

@@ -2,6 +2,7 @@
 #include "sim/validation/row_reader.hpp"
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -125,10 +126,17 @@ void read_rows(const std::filesystem::path& file, RowSet& set) {
   const std::optional<FileContent> content = read_content(file, file_report);
   if (!file_report.empty()) note_problem(file_report);
   if (!content) return;
+  std::map<std::string, int> lines;
   for (const Value& value : content->rows) {
     Report report;
     Row row = read_row(value, *content, report);
     row.family = family;
+    const auto [first, is_new] = lines.emplace(row.id, row.at.line);
+    if (!is_new && !row.id.empty()) {
+      report.add(row.at, "id",
+                 "'" + row.id + "' is also the id of the row in line " + std::to_string(first->second) +
+                     "; every row needs a name of its own");
+    }
     if (report.empty()) {
       set.rows.push_back(std::move(row));
     } else {

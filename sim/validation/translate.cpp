@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "sim/base/spelling.hpp"
+#include "sim/config/quantity.hpp"
 #include "sim/config/resolve.hpp"
 #include "sim/validation/gpu_names.hpp"
 #include "sim/validation/tree.hpp"
@@ -57,6 +58,9 @@ constexpr std::array<Copied, 21> kCopied = {{{"model.layers", "model.num_layers"
 constexpr std::array<std::string_view, 9> kNeeded = {"model.layers", "model.hidden", "model.seq",
                                                      "plan.tp",      "plan.pp",      "plan.mbs",
                                                      "plan.gbs",     "hardware.gpu", "hardware.count"};
+
+/// GPUs of a node when a row doesn't say.
+constexpr double kUsualGpusPerNode = 8;
 
 /// Keys of a row, by the mapping they stand in ("" = the row itself).
 struct Known {
@@ -258,29 +262,36 @@ class Translator {
     translate_network(presets->cluster);
   }
 
-  /// "8x200Gb HDR", "4 x 100 Gb/s", "400 Gb/s per node", "400 Gb/s per GPU".
+  /// "8x200Gb HDR", "4 x 100 Gb/s", "400 Gb/s per node", "400 Gb/s per GPU", "50 GB/s per GPU".
   void translate_network(const std::string& cluster) {
-    const double nodes = number_at(fields_, "hardware.count").value_or(0) /
-                         number_at(fields_, "hardware.gpus_per_node").value_or(8);
-    if (nodes <= 1) return;
-    static const std::regex ports(R"((\d+)\s*x\s*(\d+)\s*g)", std::regex::icase);
-    static const std::regex shared(R"((\d+)\s*gb/s per (node|gpu))", std::regex::icase);
+    const double per_node = number_at(fields_, "hardware.gpus_per_node").value_or(kUsualGpusPerNode);
+    if (number_at(fields_, "hardware.count").value_or(0) <= per_node) return;
+    static const std::regex ports(R"((\d+)\s*x\s*(\d+(?:\.\d+)?)\s*(gb|g))", std::regex::icase);
+    static const std::regex shared(R"((\d+(?:\.\d+)?)\s*(gb)(?:/s|ps|it/s)?.*\bper (node|gpu))",
+                                   std::regex::icase);
     const std::string inter = text("hardware.inter");
     std::smatch match;
     if (std::regex_search(inter, match, ports)) {
-      set("cluster.nics_per_node", match[1], "hardware.inter");
-      set("cluster.nic_bandwidth", match[2].str() + " Gb/s", "hardware.inter");
+      set_network(match[1], std::stod(match[2]), match[3]);
     } else if (std::regex_search(inter, match, shared)) {
-      const bool node = lower(match[2]) == "node";
-      const double rate = std::stod(match[1]) / (node ? 8 : 1);
-      set("cluster.nic_bandwidth", std::to_string(rate) + " Gb/s", "hardware.inter");
-      set("cluster.nics_per_node", text("hardware.gpus_per_node"), "hardware.gpus_per_node");
+      const bool node = lower(match[3]) == "node";
+      set_network(config::format_number(per_node), std::stod(match[1]) / (node ? per_node : 1), match[2]);
       if (node) row_.assumptions.emplace_back("The node's network bandwidth is spread over one NIC per GPU.");
     } else {
+      if (per_node < kUsualGpusPerNode) {
+        set("cluster.nics_per_node", text("hardware.gpus_per_node"), "hardware.gpus_per_node");
+      }
       row_.assumptions.push_back("The network between nodes is not stated; that of " + cluster +
                                  " is taken.");
       row_.incomplete = true;
     }
+  }
+
+  /// NICs of a node and the rate of one, in GB/s when the unit has a capital B.
+  void set_network(const std::string& nics, double rate, const std::string& unit) {
+    const bool bytes = unit.ends_with('B');
+    set("cluster.nics_per_node", nics, "hardware.inter");
+    set("cluster.nic_bandwidth", config::format_number(rate) + (bytes ? " GB/s" : " Gb/s"), "hardware.inter");
   }
 
   void assume_the_rest() {

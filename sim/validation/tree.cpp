@@ -43,7 +43,9 @@ void drop_nulls(Value& root) {
 std::optional<double> number_at(const Value& root, std::string_view path) {
   const Value* value = find_path(root, path);
   if (value == nullptr || value->kind != Kind::kScalar) return std::nullopt;
-  return config::parse_number(value->text).value;
+  if (const auto number = config::parse_number(value->text).value) return number;
+  const auto count = config::parse_count(value->text).value;
+  return count ? std::optional<double>(static_cast<double>(*count)) : std::nullopt;
 }
 
 std::string text_at(const Value& root, std::string_view path) {

@@ -83,12 +83,20 @@ class Calibrate(unittest.TestCase):
             size = 2 ** exponent
             # 8 members of a ring send 1.75 N at 150 GB/s after 60 us.
             time = 60 + 1.75 * size / 150e3
-            lines += f"{size} {size // 4} float sum -1 {time:.2f} 0 0 0 {time:.2f} 0 0 0\n"
+            rate = f"{time:.2f} {size / time / 1e3:.3f} {1.75 * size / time / 1e3:.3f} 0"
+            lines += f"{size} {size // 4} float sum -1 {rate} {rate}\n"
         done = run("calibrate", self.write("out.txt", ranks + lines), "--cluster", "dgx-a100-80gb")
         self.assertEqual(done.returncode, 0, done.stderr)
         # The ring copies a quarter of its share once more per phase: 1 + 0.25 / 7.
         self.assertAlmostEqual(value(done.stdout, "efficiency"), 150 / 300 * (1 + 0.25 / 7), delta=0.01)
         self.assertIn("13 collectives inside a node", done.stdout)
+
+    def test_a_value_at_the_end_of_the_search_is_warned_of(self):
+        copies = self.write("fast.csv", "gpu,bytes,time_us\n" + "".join(
+            f"mine,{size},{size / (2 * 2039e3)}\n" for size in (1e8, 1e9, 2e9, 1e10)))
+        done = run("calibrate", copies, "--gpu", "a100-80gb")
+        self.assertIn("memory_efficiency stands at the end of what is searched (1.00)", done.stderr)
+        self.assertIn("# memory_efficiency stands at the end", done.stdout)
 
     def test_copies_and_attention(self):
         copies = self.write("copies.csv", "gpu,bytes,time_us\n" + "".join(

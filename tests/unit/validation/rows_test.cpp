@@ -168,6 +168,13 @@ TEST(Rows, NetworksBetweenNodesAreUnderstood) {
   EXPECT_EQ(text_at(ports.config, "cluster.nics_per_node"), "4");
   EXPECT_EQ(text_at(ports.config, "cluster.nic_bandwidth"), "100 Gb/s");
   EXPECT_EQ(config::resolve(network(", inter: 400 Gb/s per GPU").config, {}, "").cluster.nic.bandwidth, 50e9);
+  const auto nic = [&network](const std::string& inter) {
+    return config::resolve(network(", inter: " + inter).config, {}, "").cluster.nic.bandwidth;
+  };
+  EXPECT_EQ(nic("8x12.5Gb"), 12.5e9 / 8);
+  EXPECT_EQ(nic("50 GB/s per GPU"), 50e9);
+  EXPECT_EQ(nic("3200 Gbps per node"), 50e9);
+  EXPECT_EQ(nic("800 Gb/s of InfiniBand per node"), 12.5e9);
   const Row shared = network(", inter: 800 Gb/s per node");
   EXPECT_EQ(config::resolve(shared.config, {}, "").cluster.nic.bandwidth, 12.5e9);
   EXPECT_FALSE(shared.incomplete);
@@ -217,7 +224,9 @@ TEST(Rows, WhatCannotBeAssumedIsAReasonToSkip) {
 }
 
 TEST(Rows, AMalformedRowIsReportedAndTheOthersGoOn) {
-  const RowSet set = read(complete("- 17\n") + complete());
+  std::string second = complete();
+  second.replace(second.find("run-1"), 5, "run-2");
+  const RowSet set = read(complete("- 17\n") + second);
   EXPECT_EQ(set.rows.size(), 2U);
   ASSERT_EQ(set.problems.size(), 1U);
   EXPECT_NE(set.problems[0].find(":10:3: error: a measured run is a mapping"), std::string::npos)
@@ -240,6 +249,15 @@ TEST(Rows, ProblemsNameTheirPlace) {
   EXPECT_NE(only_problem("- {id: x}\n").find("kind: is missing"), std::string::npos);
   EXPECT_NE(only_problem("- {id: x, kind: train_step, model: 3}\n").find("model: needs a mapping"),
             std::string::npos);
+}
+
+TEST(Rows, AnIdUsedTwiceIsReportedAndTheFirstRowStays) {
+  const RowSet set = read(complete() + complete());
+  EXPECT_EQ(set.rows.size(), 1U);
+  ASSERT_EQ(set.problems.size(), 1U);
+  EXPECT_NE(set.problems[0].find(":10:3: error: id: 'run-1' is also the id of the row in line 1"),
+            std::string::npos)
+      << set.problems[0];
 }
 
 TEST(Rows, AFileWithoutRowsIsReported) {

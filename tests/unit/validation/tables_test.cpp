@@ -71,6 +71,25 @@ TEST(KernelTable, BadLinesAreReportedWithTheirNumberAndLeftOut) {
   EXPECT_EQ(report.size(), 3U);
 }
 
+TEST(KernelTable, WordsAndPercentagesThatMeanNothingAreReported) {
+  config::Report report;
+  const MeasuredTable table = read(
+      "gpu,peak_tflops,batch,m,n,k,accumulate,out_dtype,fraction_of_peak\n"
+      "x,312,1,8,8,8,yes,bf16,0.5\nx,312,1,8,8,8,False,fp64,0.5\nx,312,1,8,8,8,False,bf16,62\n",
+      report);
+  EXPECT_TRUE(table.matmuls.empty());
+  const std::string text = report.text();
+  EXPECT_NE(text.find(":2:1: error: accumulate: needs False or True, not 'yes'"), std::string::npos) << text;
+  EXPECT_NE(text.find(":3:1: error: out_dtype: needs bf16, fp16 or fp32, not 'fp64'"), std::string::npos);
+  EXPECT_NE(text.find(":4:1: error: fraction_of_peak: needs a share such as 0.62"), std::string::npos);
+  config::Report pass;
+  read(
+      "gpu,peak_tflops,pass,batch,seq,heads,kv_heads,qk_head_dim,v_head_dim,fraction_of_peak\n"
+      "x,312,forward,1,1024,8,8,128,128,0.4\n",
+      pass);
+  EXPECT_NE(pass.text().find(":2:1: error: pass: needs fwd or bwd, not 'forward'"), std::string::npos);
+}
+
 TEST(KernelTable, AnUnknownHeaderIsReported) {
   config::Report report;
   read("a,b\n1,2\n", report);
