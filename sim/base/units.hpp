@@ -14,6 +14,8 @@ using BytesPerSecond = double;
 using Flops = double;
 /// A rate in floating-point operations per second.
 using FlopsPerSecond = double;
+/// A power in watts.
+using Watts = double;
 
 inline constexpr double kKilo = 1e3;
 inline constexpr double kMega = 1e6;

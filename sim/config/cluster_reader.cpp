@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cmath>
 #include <set>
 
@@ -58,6 +59,30 @@ void read_peaks(Section& section, GpuSpec& gpu) {
     any = any || section.raw(peak.key) != nullptr;
   }
   if (!any) section.fail("peak_bf16", "missing, as are the peaks of all other precisions; give at least one");
+}
+
+/// Power is known of a GPU as a whole or not at all; a limit below the rated power is what users set.
+void read_power(Section& section, GpuSpec& gpu) {
+  const Reader<double> power = as_quantity(Dimension::kPower);
+  gpu.rated_power = section.optional("rated_power", power).value_or(0);
+  gpu.static_power = section.optional("static_power", power).value_or(0);
+  gpu.power_limit = section.optional("power_limit", power).value_or(gpu.rated_power);
+  if (section.raw("rated_power") == nullptr) {
+    for (const char* key : {"static_power", "power_limit"}) {
+      if (section.raw(key) != nullptr)
+        section.fail(key, "needs rated_power, the GPU's power without a limit");
+    }
+    return;
+  }
+  if (gpu.power_limit > gpu.rated_power) {
+    section.fail("power_limit", "is more than rated_power (" + format_number(gpu.rated_power) +
+                                    " W), which the GPU never exceeds; lower it, or leave it out");
+  }
+  if (gpu.static_power >= std::min(gpu.power_limit, gpu.rated_power)) {
+    section.fail(section.raw("power_limit") != nullptr ? "power_limit" : "static_power",
+                 "leaves nothing for computing: " + format_number(gpu.static_power) +
+                     " W are drawn whatever the clock (static_power)");
+  }
 }
 
 LinkSpec read_link(Section& section) {
@@ -168,6 +193,7 @@ GpuSpec read_gpu(Section& section) {
   for (const auto& field : kTimes) {
     gpu.*field.member = section.required(field.key, as_quantity(Dimension::kTime, field.kind));
   }
+  read_power(section, gpu);
   section.finish();
   return gpu;
 }

@@ -178,13 +178,14 @@ struct DimensionWords {
   std::string_view legal;
 };
 
-constexpr std::array<DimensionWords, 4> kDimensions = {{
+constexpr std::array<DimensionWords, 5> kDimensions = {{
     {Dimension::kSize, "a size", "80", "GiB",
      "GB, MB, kB, B, TB (powers of 1000), GiB, MiB, KiB, TiB (powers of 1024)"},
     {Dimension::kRate, "a rate", "25", "GB/s",
      "GB/s, MB/s, kB/s, TB/s, GiB/s, MiB/s (bytes), Gb/s, Mb/s, Tb/s (bits; 8 Gb/s = 1 GB/s)"},
     {Dimension::kTime, "a time", "1.5", "us", "s, ms, us, ns"},
     {Dimension::kCompute, "a compute rate", "312", "TFLOP/s", "TFLOP/s, PFLOP/s, GFLOP/s, MFLOP/s"},
+    {Dimension::kPower, "a power", "700", "W", "W, kW, MW"},
 }};
 
 const DimensionWords& words_of(Dimension dimension) {
@@ -193,9 +194,10 @@ const DimensionWords& words_of(Dimension dimension) {
 }
 
 std::vector<Unit> make_units() {
-  std::vector<Unit> units = {{"s", Dimension::kTime, 1},     {"ms", Dimension::kTime, 1e-3},
-                             {"us", Dimension::kTime, 1e-6}, {"µs", Dimension::kTime, 1e-6},
-                             {"μs", Dimension::kTime, 1e-6}, {"ns", Dimension::kTime, 1e-9}};
+  std::vector<Unit> units = {
+      {"s", Dimension::kTime, 1},     {"ms", Dimension::kTime, 1e-3},   {"us", Dimension::kTime, 1e-6},
+      {"µs", Dimension::kTime, 1e-6}, {"μs", Dimension::kTime, 1e-6},   {"ns", Dimension::kTime, 1e-9},
+      {"W", Dimension::kPower, 1},    {"kW", Dimension::kPower, kKilo}, {"MW", Dimension::kPower, kMega}};
   const std::vector<std::pair<std::string, double>> decimal = {{"", 1},      {"k", kKilo}, {"M", kMega},
                                                                {"G", kGiga}, {"T", kTera}, {"P", 1e15}};
   const std::vector<std::pair<std::string, double>> binary = {

@@ -22,9 +22,9 @@ struct Parsed {
 };
 
 /// What a quantity measures.
-enum class Dimension { kSize, kRate, kTime, kCompute };
+enum class Dimension { kSize, kRate, kTime, kCompute, kPower };
 
-/// "a size", "a rate", "a time" or "a compute rate".
+/// "a size", "a rate", "a time", "a compute rate" or "a power".
 std::string dimension_name(Dimension dimension);
 
 /// A quantity as somebody would write it, such as "80 GiB".

@@ -63,7 +63,7 @@ double ceil_div(std::int64_t value, double tile) {
 KernelModel::KernelModel(const hardware::GpuSpec& gpu, FlopsPerSecond peak, std::int64_t element_bytes,
                          Seconds launch_interval, bool blocking_launches)
     : gpu_(gpu),
-      peak_(peak),
+      peak_(peak * gpu.clock_share()),
       element_bytes_(element_bytes),
       launch_interval_(launch_interval),
       blocking_launches_(blocking_launches),
@@ -104,8 +104,9 @@ program::Kernel KernelModel::matmul(std::string name, const MatmulShape& shape,
   kernel.flops = 2.0 * batch * m * n * k;
   kernel.bytes = batch * ((m * k + k * n) * element_bytes() + m * n * out_bytes);
   const bool adds_fp32 = output.accumulate && output.element_bytes == 4;
-  const Seconds compute = misaligned(shape) ? kernel.flops / (kMisalignedEfficiency * gpu_.peak_fp32)
-                                            : compute_seconds(shape) * (adds_fp32 ? kAccumulateFactor : 1.0);
+  const Seconds compute = misaligned(shape)
+                              ? kernel.flops / (kMisalignedEfficiency * gpu_.peak_fp32 * gpu_.clock_share())
+                              : compute_seconds(shape) * (adds_fp32 ? kAccumulateFactor : 1.0);
   const Seconds memory = kernel.bytes / (gpu_.memory_bandwidth * gpu_.memory_efficiency);
   kernel.seconds = std::max(compute, memory) + gpu_.kernel_overhead;
   return kernel;

@@ -51,6 +51,15 @@ struct GpuSpec {
   /// The same for compiled models, and for replayed CUDA graphs.
   Seconds launch_interval_compiled = 0;
   Seconds launch_interval_graph = 0;
+  /// Power of the whole GPU at which its efficiencies were measured (its rated power), the part of it that
+  /// does not depend on the clock, and what it may draw at most; all 0 where nothing is known.
+  Watts rated_power = 0;
+  Watts static_power = 0;
+  Watts power_limit = 0;
+
+  /// Clock that the power limit leaves, as a share of the clock at the rated power, in (0, 1]: what is left
+  /// after static power goes with the cube of the clock, because the voltage follows it.
+  double clock_share() const;
 };
 
 /// One kind of connection. All numbers are per direction.

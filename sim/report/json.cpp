@@ -155,6 +155,7 @@ Json to_tree(const Summary& summary) {
   json["model"] = summary.model.name;
   json["cluster"] = summary.cluster_name;
   json["gpu"] = summary.gpu_name;
+  json["gpu_clock_share"] = summary.clock_share;
   json["warnings"] = summary.warnings;
   json["notes"] = summary.notes;
   json["simulation"] = {{"network", summary.network},      {"wall_s", summary.wall_time},

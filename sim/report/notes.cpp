@@ -102,6 +102,11 @@ std::vector<std::string> explain(const Summary& summary) {
                     " of the step the GPU waits for the host; larger micro-batches, less tensor parallelism, "
                     "software.launch: cuda-graph or more fusion would help.");
   }
+  if (summary.clock_share < 1.0) {
+    notes.push_back("Limited to " + number(summary.power_limit) + " of its " + number(summary.rated_power) +
+                    " W, a GPU multiplies at " + percent(summary.clock_share) +
+                    " of its rate (cube law; a guess for loads that the rated power does not hold back).");
+  }
   notes.push_back(memory_note(summary));
   return notes;
 }

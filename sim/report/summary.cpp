@@ -165,6 +165,9 @@ Summary summarize(const Run& run) {
   summary.folded = run.job.folded;
   summary.world_size = run.job.world_size;
   summary.gpu_name = run.cluster.gpu.name;
+  summary.power_limit = run.cluster.gpu.power_limit;
+  summary.rated_power = run.cluster.gpu.rated_power;
+  summary.clock_share = run.cluster.gpu.clock_share();
   summary.cluster_name = run.cluster.name;
   summary.model = run.model;
   summary.plan = run.plan;

@@ -140,6 +140,10 @@ struct Summary {
   bool folded = false;
   std::int64_t world_size = 1;
   std::string gpu_name;
+  /// What a GPU may draw and is rated at (0 when not known), and the share of its clock that this leaves.
+  Watts power_limit = 0;
+  Watts rated_power = 0;
+  double clock_share = 1;
   std::string cluster_name;
   model::ModelSpec model;
   plan::ParallelPlan plan;

@@ -23,7 +23,7 @@ bool second_of(const CsvRow& row, std::string_view column, std::string_view firs
 int output_bytes(const CsvRow& row, config::Report& report) {
   const std::string word = row.text("out_dtype");
   if (word == "fp32") return 4;
-  if (word != "" && word != "bf16" && word != "fp16") {
+  if (!word.empty() && word != "bf16" && word != "fp16") {
     report.add(row.at(), "out_dtype", "needs bf16, fp16 or fp32, not '" + word + "'");
   }
   return 2;

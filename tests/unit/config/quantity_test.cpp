@@ -132,6 +132,12 @@ TEST(Compute, ReadsBothSpellings) {
   EXPECT_EQ(quantity("1.979 PFLOP/s", Dimension::kCompute), 1.979e15);
 }
 
+TEST(Quantity, Powers) {
+  EXPECT_EQ(parse_quantity("700 W", Dimension::kPower).value, 700);
+  EXPECT_EQ(parse_quantity("1.2 kW", Dimension::kPower).value, 1200);
+  EXPECT_NE(parse_quantity("0.7 kw", Dimension::kPower).error.find("did you mean kW?"), std::string::npos);
+}
+
 TEST(Quantity, NeedsAUnit) {
   EXPECT_EQ(parse_quantity("3", Dimension::kTime).error,
             "3 has no unit; write for example 3 us; units of a time: s, ms, us, ns");

@@ -133,6 +133,33 @@ TEST(Matmul, PaysTheKernelOverheadOnce) {
   EXPECT_NEAR(model_of(gpu).matmul("multiply", {1, 256, 512, 896}).seconds, kMillisecond + 3e-6, kTight);
 }
 
+/// The toy with 100 W whatever its clock, and 800 W more at full clock.
+hardware::GpuSpec limited_gpu(Watts limit) {
+  hardware::GpuSpec gpu = slow_memory_gpu();
+  gpu.memory_bandwidth = 1e15;
+  gpu.rated_power = 900;
+  gpu.static_power = 100;
+  gpu.power_limit = limit;
+  return gpu;
+}
+
+TEST(PowerLimit, SlowsMultipliesByTheCubeRootOfWhatIsLeft) {
+  // An eighth of the dynamic power is half of the clock.
+  EXPECT_DOUBLE_EQ(limited_gpu(200).clock_share(), 0.5);
+  EXPECT_DOUBLE_EQ(limited_gpu(900).clock_share(), 1.0);
+  EXPECT_NEAR(model_of(limited_gpu(200)).matmul("multiply", {1, 256, 512, 896}).seconds, 2 * kMillisecond,
+              kTight);
+  const AttentionShape shape{1, 4096, 8, 8, 128, 128};
+  EXPECT_NEAR(model_of(limited_gpu(200)).attention_forward("attention", shape).seconds,
+              2 * model_of(limited_gpu(900)).attention_forward("attention", shape).seconds, kTight);
+}
+
+TEST(PowerLimit, LeavesMemoryAlone) {
+  hardware::GpuSpec gpu = limited_gpu(200);
+  gpu.memory_bandwidth = 2e9;
+  EXPECT_DOUBLE_EQ(model_of(gpu).stream("copy", 1e6).seconds, 1e-3);
+}
+
 TEST(Matmul, MayHaveTilesOfASingleElement) {
   // 2 x 2 tiles of one element on four multiprocessors; in a process of its own, lest it ends this one.
   const auto multiply = [] {
