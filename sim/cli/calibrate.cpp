@@ -284,15 +284,13 @@ void check_names(const MeasuredTable& table) {
 void check_collectives(std::vector<validation::MeasuredCollective>& rows, const ClusterSpec& cluster,
                        std::vector<std::string>& warnings) {
   const auto wrong = [&cluster](const validation::MeasuredCollective& row) {
-    const bool whole = row.gpus <= cluster.gpus_per_node || row.gpus % cluster.gpus_per_node == 0;
-    const bool joined = row.gpus <= cluster.gpus_per_node || cluster.nics_per_node > 0;
-    return row.gpus < 2 || row.gpus > validation::kMostRingMembers || !whole || !joined;
+    return !collective_fault(cluster, row.gpus).empty();
   };
+  const auto first = std::find_if(rows.begin(), rows.end(), wrong);
+  if (first == rows.end()) return;
+  const std::string why = collective_fault(cluster, first->gpus);
   const auto left_out = std::erase_if(rows, wrong);
-  if (left_out == 0) return;
-  warnings.push_back(std::to_string(left_out) + " collectives are left out: they need 2 to " +
-                     std::to_string(validation::kMostRingMembers) + " GPUs, and whole nodes of " +
-                     std::to_string(cluster.gpus_per_node) + " GPUs if more than one node");
+  warnings.push_back(std::to_string(left_out) + " collectives are left out: " + why);
 }
 
 }  // namespace

@@ -7,6 +7,24 @@
 
 namespace trainsim::cli {
 
+namespace {
+
+constexpr std::int64_t kMostMembers = 16384;
+
+}  // namespace
+
+std::string collective_fault(const hardware::ClusterSpec& cluster, std::int64_t gpus) {
+  const std::string given = std::to_string(gpus) + " GPUs: ";
+  const std::string node = std::to_string(cluster.gpus_per_node);
+  if (gpus < 2) return given + "a collective needs 2 at least";
+  if (gpus > kMostMembers) return given + "at most " + std::to_string(kMostMembers) + " are simulated";
+  if (gpus <= cluster.gpus_per_node) return "";
+  if (gpus % cluster.gpus_per_node != 0) return given + "more than a node needs whole nodes of " + node;
+  if (cluster.nics_per_node == 0) return given + "the cluster has no network beyond one node of " + node;
+  if (cluster.max_gpus == 0 || gpus <= cluster.max_gpus) return "";
+  return given + "the cluster has " + std::to_string(cluster.max_gpus);
+}
+
 CollectiveBench::CollectiveBench(const hardware::ClusterSpec& cluster, std::int64_t gpus) {
   plan::ParallelPlan plan;
   plan.gpus = gpus;
@@ -14,9 +32,17 @@ CollectiveBench::CollectiveBench(const hardware::ClusterSpec& cluster, std::int6
   job_ = folding::build_job(plan, cluster, false, {program::Program{}}, {});
 }
 
+const program::Group& CollectiveBench::group() const {
+  const auto tensor = static_cast<std::size_t>(program::GroupKind::kTensor);
+  return job_.groups[static_cast<std::size_t>(job_.ranks.front().groups[tensor])];
+}
+
 Seconds CollectiveBench::time(program::CollectiveOp op, double bytes) const {
-  const std::int32_t group = job_.ranks.front().groups[static_cast<std::size_t>(program::GroupKind::kTensor)];
-  return engine::lone_collective_time(job_, job_.groups[static_cast<std::size_t>(group)], op, bytes);
+  return engine::lone_collective_time(job_, group(), op, bytes);
+}
+
+program::CollectiveCost CollectiveBench::cost(program::CollectiveOp op, double bytes) const {
+  return program::collective_cost(group(), op, bytes, engine::lone_rates(job_, group()));
 }
 
 }  // namespace trainsim::cli

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cstdint>
+#include <string>
 
 #include "sim/base/units.hpp"
 #include "sim/hardware/spec.hpp"
@@ -8,15 +9,24 @@
 
 namespace trainsim::cli {
 
+/// Why a collective over `gpus` GPUs of a cluster can't be simulated; empty when it can.
+std::string collective_fault(const hardware::ClusterSpec& cluster, std::int64_t gpus);
+
 /// Collectives over the first GPUs of a cluster with nothing else on the network.
 class CollectiveBench {
  public:
-  /// REQUIRES: gpus >= 2, and whole nodes when they are more than one.
+  /// REQUIRES: collective_fault() finds nothing.
   CollectiveBench(const hardware::ClusterSpec& cluster, std::int64_t gpus);
   /// Time for a tensor of `bytes`.
   Seconds time(program::CollectiveOp op, double bytes) const;
+  /// What it is made of, and how the data are moved.
+  program::CollectiveCost cost(program::CollectiveOp op, double bytes) const;
+  /// Nodes that the GPUs lie on.
+  std::int64_t nodes() const { return group().nodes; }
 
  private:
+  const program::Group& group() const;
+
   program::Job job_;
 };
 

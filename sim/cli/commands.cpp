@@ -8,6 +8,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include "sim/cli/bench.hpp"
 #include "sim/cli/calibrate.hpp"
 #include "sim/cli/exit_code.hpp"
 #include "sim/cli/output_file.hpp"
@@ -183,6 +184,25 @@ int calibrate(const Options& options) {
   return kDone;
 }
 
+int bench(const Options& options) {
+  OutputFile output(options.output);
+  const report::Bench result = run_bench(
+      {options.cluster, options.overrides, options.op, options.sizes, options.gpus, options.compare});
+  switch (options.format) {
+    case Format::kJson:
+      output.write(report::to_json(result));
+      break;
+    case Format::kCsv:
+      output.write(report::to_csv(result));
+      break;
+    case Format::kText:
+    case Format::kMarkdown:
+      output.write(report::to_text(result));
+      break;
+  }
+  return kDone;
+}
+
 }  // namespace
 
 int execute(const Options& options) {
@@ -195,6 +215,8 @@ int execute(const Options& options) {
       return validate(options);
     case Command::kCalibrate:
       return calibrate(options);
+    case Command::kBench:
+      return bench(options);
     case Command::kRun:
       break;
   }

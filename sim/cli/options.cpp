@@ -15,9 +15,9 @@ namespace trainsim::cli {
 
 namespace {
 
-const std::vector<std::string> kCommands = {"run", "check", "list", "validate", "calibrate"};
+const std::vector<std::string> kCommands = {"run", "check", "list", "validate", "calibrate", "bench"};
 /// Words that later versions will understand; better named than taken for files.
-const std::vector<std::string> kLater = {"sweep", "search", "compare", "memory", "topology", "bench"};
+const std::vector<std::string> kLater = {"sweep", "search", "compare", "memory", "topology"};
 const std::vector<std::string> kPresetKinds = {"models", "gpus", "clusters", "configs"};
 
 const std::map<std::string, Format> kFormats = {
@@ -29,7 +29,7 @@ constexpr const char* kFooter =
     "1 anything else. `trainsim CONFIG` is short for `trainsim run CONFIG`.\n";
 
 void add_common(CLI::App& command, Options& options, std::string& format) {
-  command.add_option("--format", format, "text, json, csv (run, validate) or markdown (validate)")
+  command.add_option("--format", format, "text, json, csv (run, validate, bench) or markdown (validate)")
       ->type_name("FORMAT")
       ->default_str("text");
   command.add_option("-o,--output", options.output, "write the result to FILE instead of standard output")
@@ -110,6 +110,31 @@ void add_calibrate(CLI::App& command, Options& options) {
       ->type_name("FILE");
 }
 
+void add_bench(CLI::App& command, Options& options) {
+  command.add_option("--cluster", options.cluster, "the cluster: a preset or a file")
+      ->type_name("CLUSTER")
+      ->required();
+  command.add_option("--op", options.op, "all_reduce (the default), all_gather or reduce_scatter")
+      ->type_name("OP");
+  command
+      .add_option("--sizes", options.sizes,
+                  "as in '1 MiB..1 GiB' (doubling, the default), '1 MiB..1 GiB*4' or '8 B, 1 MiB'")
+      ->type_name("SIZES");
+  command.add_option("--gpus", options.gpus, "GPUs that take part; one node by default")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1'000'000));
+  command
+      .add_option("--compare", options.compare,
+                  "output of a program of nccl-tests: simulate the same, and show the error")
+      ->type_name("FILE");
+  command
+      .add_option("--set", options.overrides,
+                  "override a value of the cluster, as in cluster.nics_per_node=4")
+      ->type_name("KEY=VALUE")
+      ->expected(1)
+      ->take_all();
+}
+
 /// Text of a bad choice, with what it could have been.
 [[noreturn]] void fail_choice(const std::string& what, const std::string& value,
                               const std::vector<std::string>& legal) {
@@ -133,8 +158,9 @@ std::vector<std::string> with_command(int argc, char** argv) {
     return std::find(words.begin(), words.end(), arguments.front()) != words.end();
   };
   if (!arguments.empty() && is(kLater)) {
-    throw InputError("trainsim: error: '" + arguments.front() +
-                     "' is not supported by this version; use run, check, list, validate or calibrate");
+    throw InputError(
+        "trainsim: error: '" + arguments.front() +
+        "' is not supported by this version; use run, check, list, validate, calibrate or bench");
   }
   if (!arguments.empty() && !is(kCommands) && !is(global)) arguments.insert(arguments.begin(), "run");
   // CLI11 wants them last first.
@@ -151,6 +177,7 @@ void finish(Options& options, const CLI::App& app, const std::string& format, co
   if (app.got_subcommand("check")) options.command = Command::kCheck;
   if (app.got_subcommand("list")) options.command = Command::kList;
   if (app.got_subcommand("validate")) options.command = Command::kValidate;
+  if (app.got_subcommand("bench")) options.command = Command::kBench;
   if (app.got_subcommand("calibrate")) {
     options.command = Command::kCalibrate;
     if (options.gpu.empty() && options.cluster.empty()) {
@@ -161,7 +188,8 @@ void finish(Options& options, const CLI::App& app, const std::string& format, co
       std::find(kPresetKinds.begin(), kPresetKinds.end(), options.subject) == kPresetKinds.end()) {
     fail_choice("list", options.subject, kPresetKinds);
   }
-  const bool has_rows = options.command == Command::kRun || options.command == Command::kValidate;
+  const bool has_rows = options.command == Command::kRun || options.command == Command::kValidate ||
+                        options.command == Command::kBench;
   if (!has_rows && options.format == Format::kCsv) {
     throw InputError("trainsim: error: --format csv is for results of a run; use text or json here");
   }
@@ -192,12 +220,15 @@ std::optional<Options> parse_options(int argc, char** argv) {
       app.add_subcommand("validate", "simulate measured runs and print how far off the simulation is");
   CLI::App* calibrate = app.add_subcommand(
       "calibrate", "fit the constants of a GPU or a cluster's links to measurements, and write their YAML");
+  CLI::App* bench = app.add_subcommand(
+      "bench", "simulate collectives of many sizes, as nccl-tests measures them, or compare with its output");
   add_run(*run, options, fold);
   add_config(*check, options);
   list->add_option("KIND", options.subject, "models, gpus, clusters or configs")->required();
   add_validate(*validate, options);
   add_calibrate(*calibrate, options);
-  for (CLI::App* command : {run, check, list, validate}) add_common(*command, options, format);
+  add_bench(*bench, options);
+  for (CLI::App* command : {run, check, list, validate, bench}) add_common(*command, options, format);
   try {
     app.parse(with_command(argc, argv));
   } catch (const CLI::CallForHelp&) {

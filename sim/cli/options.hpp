@@ -9,7 +9,7 @@
 namespace trainsim::cli {
 
 /// Commands of the program.
-enum class Command { kRun, kCheck, kList, kValidate, kCalibrate };
+enum class Command { kRun, kCheck, kList, kValidate, kCalibrate, kBench };
 /// Output formats.
 enum class Format { kText, kJson, kCsv, kMarkdown };
 
@@ -18,10 +18,16 @@ struct Options {
   Command command = Command::kRun;
   /// Configuration for run and check; kind of presets for list; folder or file of measured runs for validate.
   std::string subject;
-  /// Measurements for calibrate, and the preset that it starts from.
+  /// Measurements for calibrate.
   std::vector<std::string> files;
+  /// The preset that calibrate starts from; for bench the cluster.
   std::string gpu;
   std::string cluster;
+  /// For bench; empty or 0 where left open.
+  std::string op;
+  std::string sizes;
+  std::int64_t gpus = 0;
+  std::string compare;
   std::vector<std::string> overrides;
   std::vector<std::string> assertions;
   Format format = Format::kText;

@@ -4,11 +4,13 @@
 #include <array>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
 #include <spdlog/spdlog.h>
 
+#include "sim/engine/traffic.hpp"
 #include "sim/folding/fold.hpp"
 #include "sim/lowering/lower.hpp"
 #include "sim/schedule/schedule.hpp"
@@ -54,6 +56,10 @@ report::Summary simulate(const config::Experiment& experiment, bool fold, const 
         "apart); the run will take a while",
         job.world_size - static_cast<std::int64_t>(job.ranks.size()), job.world_size);
   }
+  std::optional<Seconds> uncontended;
+  if (experiment.network == config::NetworkMode::kFlow) {
+    uncontended = engine::make_ideal_executor({})->run(job).step_time;
+  }
   const program::Timeline timeline = run_job(experiment, job, progress);
   report::Run run{experiment.name,
                   experiment.description,
@@ -62,6 +68,8 @@ report::Summary simulate(const config::Experiment& experiment, bool fold, const 
                   experiment.plan,
                   job,
                   timeline,
+                  engine::count_traffic(job),
+                  uncontended,
                   kNetworkNames[static_cast<std::size_t>(experiment.network)],
                   lowering::peak_flops(experiment.cluster.gpu, experiment.plan),
                   lowering::single_gpu_time(experiment.model, experiment.plan, experiment.cluster.gpu),

@@ -192,11 +192,7 @@ class TableComparer {
       return preset.name == row.cluster;
     });
     if (!known) return "there is no cluster preset called '" + row.cluster + "'";
-    const hardware::ClusterSpec& cluster = clusters_.get(row.cluster);
-    const bool whole = row.gpus <= cluster.gpus_per_node || row.gpus % cluster.gpus_per_node == 0;
-    if (row.gpus >= 2 && whole && row.gpus <= validation::kMostRingMembers) return "";
-    return "a ring of " + std::to_string(row.gpus) + " GPUs is not simulated; 2 to " +
-           std::to_string(validation::kMostRingMembers) + ", and whole nodes if more than one, are";
+    return collective_fault(clusters_.get(row.cluster), row.gpus);
   }
   template <class Measured>
   void compare_kernel(const Measured& row, const std::string& what, const std::string& shape) {
@@ -216,7 +212,8 @@ class TableComparer {
   std::string family_;
   Evaluation& evaluation_;
   PresetCache<hardware::GpuSpec> gpus_{config::load_gpu};
-  PresetCache<hardware::ClusterSpec> clusters_{config::load_cluster};
+  PresetCache<hardware::ClusterSpec> clusters_{
+      [](const std::string& name) { return config::load_cluster(name); }};
 };
 
 void compare_table(const std::filesystem::path& file, Evaluation& evaluation) {

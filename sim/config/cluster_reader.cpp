@@ -21,6 +21,15 @@ const Words<IntraNodeKind> kIntraNodeKinds = {{"nvswitch", IntraNodeKind::kSwitc
 const Words<FabricKind> kFabricKinds = {{"fat-tree", FabricKind::kFatTree},
                                         {"rail-optimized", FabricKind::kRailOptimized}};
 
+const Words<std::optional<Algorithm>> kAlgorithms = {{"auto", std::nullopt},
+                                                     {"ring", Algorithm::kRing},
+                                                     {"tree", Algorithm::kTree},
+                                                     {"in-switch", Algorithm::kInSwitch}};
+const Words<std::optional<WireProtocol>> kProtocols = {{"auto", std::nullopt},
+                                                       {"simple", WireProtocol::kSimple},
+                                                       {"ll", WireProtocol::kLl},
+                                                       {"ll128", WireProtocol::kLl128}};
+
 constexpr CountRange kPerNode = {1, 1024};
 constexpr CountRange kMaxGpus = {1, 1'000'000};
 /// Sizes are counted in 64 bits; no GPU comes near a petabyte.
@@ -141,6 +150,26 @@ void read_fabric(Section& cluster, ClusterSpec& spec, bool required) {
   section->finish();
 }
 
+/// What is forced must be possible somewhere in the cluster.
+void read_collectives(Section& cluster, ClusterSpec& spec) {
+  std::optional<Section> section = cluster.mapping("collectives", false);
+  if (!section) return;
+  spec.forced_algorithm = section->defaulted("algorithm", as_choice(kAlgorithms), "auto");
+  spec.forced_protocol = section->defaulted("protocol", as_choice(kProtocols), "auto");
+  const auto needs = [&section](const char* key, bool there, const std::string& constant) {
+    if (there) return;
+    section->fail(key, "needs " + constant + ", which this cluster lacks; give it, or write auto");
+  };
+  const LinkSpec& link = spec.intra_node;
+  if (spec.forced_algorithm == Algorithm::kInSwitch)
+    needs("algorithm", link.nvls_bandwidth > 0, "intra_node.nvls_bandwidth");
+  if (spec.forced_protocol == WireProtocol::kLl)
+    needs("protocol", link.ll_bandwidth > 0, "intra_node.ll_bandwidth");
+  if (spec.forced_protocol == WireProtocol::kLl128)
+    needs("protocol", link.ll128_latency > 0, "intra_node.ll128_latency");
+  section->finish();
+}
+
 void read_slow_gpus(Section& cluster, ClusterSpec& spec) {
   std::set<std::int64_t> seen;
   for (Section& section : cluster.mappings("slow_gpus")) {
@@ -214,6 +243,7 @@ ClusterSpec read_cluster(Section& section) {
   spec.collective_latency = section.required("collective_latency", as_quantity(Dimension::kTime, kTime));
   spec.point_to_point_latency =
       section.required("point_to_point_latency", as_quantity(Dimension::kTime, kTime));
+  read_collectives(section, spec);
   spec.max_gpus = section.optional("max_gpus", as_count(kMaxGpus)).value_or(0);
   read_slow_gpus(section, spec);
   // Rewritten before it gets here, yet a legal key that a misspelt one may stand for.

@@ -191,13 +191,23 @@ Experiment read_and_check(Value root, const std::string& name, Reading& reading)
   return experiment;
 }
 
-/// A component that is asked for by name outside of any configuration.
+/// A component that is asked for by name outside of any configuration, with overrides of it.
 template <class Spec>
-Spec load_component(const std::string& name, const Named& named, Spec (*read)(Section&)) {
+Spec load_component(const std::string& name, const Named& named, Spec (*read)(Section&),
+                    const std::vector<std::string>& overrides = {}) {
   Reading reading;
   const Position at = {std::make_shared<Source>(named.key, "", name, 0), 1, 1};
+  Value root = make_map(at);
+  root.set(named.key, at, make_scalar(name, at));
+  apply_overrides(root, overrides, reading.report);
+  for (const Entry& entry : root.entries) {
+    if (entry.key == named.key) continue;
+    reading.report.add(entry.at, entry.key,
+                       std::string("has no effect here; only what is below ") + named.key + " can be set");
+  }
+  expand_cluster_shorthand(root, reading.report);
   Resolver resolver(reading);
-  std::optional<Value> resolved = resolver.resolve(make_scalar(name, at), named.component, "");
+  std::optional<Value> resolved = resolver.resolve(root.find(named.key)->value, named.component, "");
   reading.report.throw_if_any();
   take_constants(*resolved, named.key, reading.report);
   Section section(*resolved, resolved->at, named.key, reading);
@@ -226,8 +236,8 @@ model::ModelSpec load_model(const std::string& name) {
   return load_component(name, kModel, read_model);
 }
 
-hardware::ClusterSpec load_cluster(const std::string& name) {
-  return load_component(name, kCluster, read_cluster);
+hardware::ClusterSpec load_cluster(const std::string& name, const std::vector<std::string>& overrides) {
+  return load_component(name, kCluster, read_cluster, overrides);
 }
 
 hardware::GpuSpec load_gpu(const std::string& name) {

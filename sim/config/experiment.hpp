@@ -65,9 +65,9 @@ struct Preset {
 std::vector<Preset> list_presets(const std::string& kind);
 
 /// Reads one model, cluster or GPU preset on its own, as `model: NAME`, `cluster: NAME` or `gpu: NAME` would.
-/// Throws InputError.
+/// A cluster may be changed by `--set` overrides below `cluster`. Throws InputError.
 model::ModelSpec load_model(const std::string& name);
-hardware::ClusterSpec load_cluster(const std::string& name);
+hardware::ClusterSpec load_cluster(const std::string& name, const std::vector<std::string>& overrides = {});
 hardware::GpuSpec load_gpu(const std::string& name);
 
 }  // namespace trainsim::config

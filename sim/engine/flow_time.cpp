@@ -19,23 +19,31 @@ Seconds lone_flow_time(const program::Job& job, const program::Flow& flow, doubl
   return longest;
 }
 
-BytesPerSecond lone_rate(const program::Job& job, const program::Group& group) {
-  BytesPerSecond rate = std::numeric_limits<double>::infinity();
+program::MemberRates lone_rates(const program::Job& job, const program::Group& group) {
+  constexpr BytesPerSecond kInfinite = std::numeric_limits<double>::infinity();
+  program::MemberRates rates{kInfinite, kInfinite, kInfinite};
+  const auto lower = [](BytesPerSecond& rate, BytesPerSecond bandwidth, double load) {
+    if (load > 0) rate = std::min(rate, bandwidth / load);
+  };
   for (const program::RingFlow& ring : group.flows) {
     for (const program::Hop& hop : ring.flow.route) {
-      rate = std::min(rate, job.links[hop.link].bandwidth / hop.load);
+      const BytesPerSecond bandwidth = job.links[hop.link].bandwidth;
+      lower(rates.all, bandwidth, hop.inside_load + hop.between_load);
+      lower(rates.inside, bandwidth, hop.inside_load);
+      lower(rates.between, bandwidth, hop.between_load);
     }
   }
-  return rate;
+  return rates;
 }
 
 Seconds lone_collective_time(const program::Job& job, const program::Group& group, program::CollectiveOp op,
                              double bytes) {
-  const program::CollectiveCost cost = program::collective_cost(group, op, bytes, lone_rate(job, group));
+  const program::CollectiveCost cost = program::collective_cost(group, op, bytes, lone_rates(job, group));
   Seconds longest = 0;
   for (const program::RingFlow& ring : group.flows) {
     for (const program::Hop& hop : ring.flow.route) {
-      longest = std::max(longest, whole_bytes(cost.sent * hop.load) / job.links[hop.link].bandwidth);
+      const double crossing = cost.inside * hop.inside_load + cost.between * hop.between_load;
+      longest = std::max(longest, whole_bytes(crossing) / job.links[hop.link].bandwidth);
     }
   }
   return cost.delay + longest;
@@ -43,12 +51,12 @@ Seconds lone_collective_time(const program::Job& job, const program::Group& grou
 
 Seconds private_collective_time(const program::Job& job, const program::Group& group,
                                 program::CollectiveOp op, double bytes) {
-  const program::CollectiveCost cost = program::collective_cost(group, op, bytes, lone_rate(job, group));
+  const program::CollectiveCost cost = program::collective_cost(group, op, bytes, lone_rates(job, group));
   Seconds longest = 0;
   for (const program::RingFlow& ring : group.flows) {
     for (const program::Hop& hop : ring.flow.route) {
       const BytesPerSecond rate = job.links[hop.link].capacity() / static_cast<double>(hop.weight);
-      longest = std::max(longest, whole_bytes(cost.sent * ring.share) / rate);
+      longest = std::max(longest, whole_bytes(cost.bytes_of(ring)) / rate);
     }
   }
   return cost.delay + longest;

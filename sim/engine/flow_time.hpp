@@ -10,9 +10,8 @@ namespace trainsim::engine {
 double whole_bytes(double bytes);
 /// Time of `bytes` over a flow's route when nothing else moves.
 Seconds lone_flow_time(const program::Job& job, const program::Flow& flow, double bytes);
-/// Bytes per second that a member of the group sends in a ring when nothing else moves; infinite without
-/// links.
-BytesPerSecond lone_rate(const program::Job& job, const program::Group& group);
+/// What a member of the group can send when nothing else moves; infinite without links.
+program::MemberRates lone_rates(const program::Job& job, const program::Group& group);
 /// Time of a collective when nothing else moves, latency included.
 Seconds lone_collective_time(const program::Job& job, const program::Group& group, program::CollectiveOp op,
                              double bytes);

@@ -29,8 +29,12 @@ class Quotient {
 
  private:
   program::Flow flow(std::uint32_t index) const;
-  /// Share of a member's data that crosses each real link in all rings of a group together.
-  std::map<std::uint32_t, double> loads(const WorldGroup& group) const;
+  bool is_between_nodes(std::uint32_t flow) const {
+    return topology_.node_of(world_.flows[flow].source) != topology_.node_of(world_.flows[flow].target);
+  }
+  /// Share of a member's data that crosses each real link in all flows of a group together: inside nodes, and
+  /// between nodes.
+  std::map<std::uint32_t, std::pair<double, double>> loads(const WorldGroup& group) const;
 
   const World& world_;
   const Partition& classes_;
@@ -51,15 +55,18 @@ program::Flow Quotient::flow(std::uint32_t index) const {
   const std::uint64_t flows = classes_.flows.size[classes_.flows.of[index]];
   for (const auto& [link, times] : crossed) {
     const std::uint64_t weight = flows * times / classes_.links.size[link];
-    folded.route.push_back({link, static_cast<std::uint32_t>(weight), 1.0});
+    folded.route.push_back({link, static_cast<std::uint32_t>(weight), 1.0, 0});
   }
   return folded;
 }
 
-std::map<std::uint32_t, double> Quotient::loads(const WorldGroup& group) const {
-  std::map<std::uint32_t, double> load;
+std::map<std::uint32_t, std::pair<double, double>> Quotient::loads(const WorldGroup& group) const {
+  std::map<std::uint32_t, std::pair<double, double>> load;
   for (std::uint32_t f = group.flow_begin; f < group.flow_end; ++f) {
-    for (const std::uint32_t link : world_.path(world_.flows[f])) load[link] += world_.flows[f].share;
+    for (const std::uint32_t link : world_.path(world_.flows[f])) {
+      auto& [inside, between] = load[link];
+      (is_between_nodes(f) ? between : inside) += world_.flows[f].share;
+    }
   }
   return load;
 }
@@ -100,18 +107,21 @@ void Quotient::add_groups(program::Job& job) const {
     Seconds between_latency = 0;
     std::map<std::uint32_t, std::uint32_t> distinct;
     for (std::uint32_t f = real.flow_begin; f < real.flow_end; ++f) distinct.emplace(classes_.flows.of[f], f);
-    const std::map<std::uint32_t, double> load = loads(real);
+    const auto load = loads(real);
     for (const auto& [flow_class, f] : distinct) {
-      group.flows.push_back({flow(f), world_.flows[f].share});
+      const bool between = is_between_nodes(f);
+      group.flows.push_back({flow(f), world_.flows[f].share, between});
       for (program::Hop& hop : group.flows.back().flow.route) {
-        hop.load = 0;
+        hop.inside_load = 0;
         for (const std::uint32_t link : world_.path(world_.flows[f])) {
-          if (classes_.links.of[link] == hop.link) hop.load = std::max(hop.load, load.at(link));
+          if (classes_.links.of[link] != hop.link) continue;
+          const auto& [inside_load, between_load] = load.at(link);
+          if (inside_load + between_load <= hop.inside_load + hop.between_load) continue;
+          hop.inside_load = inside_load;
+          hop.between_load = between_load;
         }
       }
-      const bool inside =
-          topology_.node_of(world_.flows[f].source) == topology_.node_of(world_.flows[f].target);
-      Seconds& latency = inside ? inside_latency : between_latency;
+      Seconds& latency = between ? between_latency : inside_latency;
       latency = std::max(latency, group.flows.back().flow.latency);
     }
     if (options_.free_communication) {

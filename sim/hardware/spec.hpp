@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "sim/base/collective.hpp"
 #include "sim/base/units.hpp"
 
 namespace trainsim::hardware {
@@ -134,6 +136,10 @@ struct ClusterSpec {
   Seconds collective_latency = 0;
   /// The same for a point-to-point message.
   Seconds point_to_point_latency = 0;
+  /// Algorithm and protocol of collectives that can use them, as NCCL_ALGO and NCCL_PROTO force them;
+  /// without, the fastest is taken.
+  std::optional<Algorithm> forced_algorithm;
+  std::optional<WireProtocol> forced_protocol;
   /// Largest number of GPUs that exist; 0 when the cluster can be grown freely.
   std::int64_t max_gpus = 0;
   std::vector<SlowGpu> slow_gpus;

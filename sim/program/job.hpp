@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/base/units.hpp"
+#include "sim/program/collective.hpp"
 #include "sim/program/program.hpp"
 
 namespace trainsim::program {
@@ -27,8 +28,10 @@ struct Hop {
   /// How many of the flows that this flow stands for cross that one link, over its divisor; 1 unless ranks
   /// were folded.
   std::uint32_t weight = 1;
-  /// Share of what a ring member sends that crosses the link in all rings of its communicator together.
-  double load = 1.0;
+  /// Share of what a member sends that crosses the link in all flows of its communicator together: in flows
+  /// inside a node, and in flows between nodes.
+  double inside_load = 1.0;
+  double between_load = 0;
 };
 
 /// A path that data takes from one rank to another.
@@ -42,24 +45,7 @@ struct Flow {
 struct RingFlow {
   Flow flow;
   double share = 1.0;
-};
-
-/// How a group puts a collective's bytes on the wire; NCCL has several ways and takes the fastest for the
-/// size.
-struct Protocol {
-  /// Fixed time of a collective.
-  Seconds base_latency = 0;
-  /// What each ring step adds inside a node and between nodes.
-  Seconds step_latency = 0;
-  Seconds node_step_latency = 0;
-  /// Bytes on the wire per byte of data.
-  double inflation = 1.0;
-  /// Rate that a member can't exceed; 0 = that of its links.
-  BytesPerSecond limit = 0;
-  /// Whether the switch adds up what the members send it (NVLink SHARP), instead of a ring; all-reduces only.
-  bool in_switch = false;
-  /// Bytes that must be on the way before data moves at full rate.
-  double pipeline_bytes = 0;
+  bool between_nodes = false;
 };
 
 /// A communicator instance.
@@ -115,25 +101,5 @@ struct Job {
   std::int64_t world_size = 1;
   bool folded = false;
 };
-
-/// Bytes that one member of a ring of `size` sends for a collective over a tensor of `bytes`:
-/// 2(P-1)/P N for all-reduce, (P-1)/P N for all-gather and reduce-scatter (Thakur et al. 2005).
-double ring_bytes(CollectiveOp op, std::int64_t size, double bytes);
-/// Steps of the ring: 2(P-1) for all-reduce, P-1 otherwise.
-std::int64_t ring_steps(CollectiveOp op, std::int64_t size);
-/// What a collective of a tensor of `bytes` costs with one protocol: time before its first byte moves at full
-/// rate, and bytes that each member then sends.
-struct CollectiveCost {
-  Seconds delay = 0;
-  double sent = 0;
-};
-/// `rate` is what a member sends per second when nothing else moves. Of the ring steps as many as a ring over
-/// the nodes alone would have cross between nodes, the rest stay inside (NCCL's tuning model,
-/// src/graph/tuning.cc).
-CollectiveCost protocol_cost(const Group& group, const Protocol& protocol, CollectiveOp op, double bytes,
-                             BytesPerSecond rate);
-/// The protocol that would be fastest with nothing else on the network, as NCCL chooses. `rate` may be
-/// infinite.
-CollectiveCost collective_cost(const Group& group, CollectiveOp op, double bytes, BytesPerSecond rate);
 
 }  // namespace trainsim::program

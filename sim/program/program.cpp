@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/program/program.hpp"
 
+#include "sim/program/traffic.hpp"
+
 namespace trainsim::program {
 
 namespace {
@@ -15,6 +17,7 @@ constexpr std::array<const char*, kKernelKinds> kKernelNames = {"matmul", "atten
                                                                 "profiled"};
 constexpr std::array<const char*, kStreams> kStreamNames = {"compute", "tensor", "send", "data"};
 constexpr std::array<const char*, kGroupKinds> kGroupNames = {"tensor", "data", "embedding"};
+constexpr std::array<const char*, kTrafficKinds> kTrafficNames = {"tensor", "data", "embedding", "pipeline"};
 constexpr std::array<const char*, 3> kCollectiveNames = {"all_reduce", "all_gather", "reduce_scatter"};
 constexpr std::array<const char*, kCauses> kCauseNames = {"forward",
                                                           "backward",
@@ -41,6 +44,9 @@ const char* to_string(Stream stream) {
 }
 const char* to_string(GroupKind kind) {
   return name_in(kGroupNames, kind);
+}
+const char* to_string(TrafficKind kind) {
+  return name_in(kTrafficNames, kind);
 }
 const char* to_string(CollectiveOp op) {
   return name_in(kCollectiveNames, op);

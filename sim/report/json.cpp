@@ -4,6 +4,7 @@
 
 #include "sim/base/spelling.hpp"
 #include "sim/report/json_dump.hpp"
+#include "sim/report/network.hpp"
 #include "sim/report/writers.hpp"
 
 namespace trainsim::report {
@@ -97,6 +98,38 @@ Json kernels(const Summary& summary) {
   return list;
 }
 
+Json transfers_json(const Summary& summary) {
+  Json list = Json::array();
+  for (const program::Transfers& transfers : summary.traffic.transfers) {
+    Json entry = {{"kind", program::to_string(transfers.kind)}, {"op", transfers.op}};
+    if (transfers.kind != program::TrafficKind::kPipeline) {
+      entry["algorithm"] = to_string(transfers.algorithm);
+      entry["protocol"] = to_string(transfers.protocol);
+    }
+    entry["calls"] = transfers.calls;
+    entry["tensor_bytes"] = transfers.tensor_bytes;
+    entry["alone_s"] = transfers.alone;
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
+Json links_json(const Summary& summary) {
+  Json list = Json::array();
+  for (const program::LinkTraffic& link : summary.traffic.links) {
+    Json bytes = Json::object();
+    for (std::size_t kind = 0; kind < link.bytes.size(); ++kind) {
+      if (link.bytes[kind] > 0)
+        bytes[program::to_string(static_cast<program::TrafficKind>(kind))] = link.bytes[kind];
+    }
+    list.push_back({{"name", link.name},
+                    {"bandwidth_bytes_per_s", link.bandwidth},
+                    {"utilization", utilization(summary, link)},
+                    {"bytes", std::move(bytes)}});
+  }
+  return list;
+}
+
 Json scalars(const Summary& summary) {
   return {{"schema", 1},
           {"name", summary.name},
@@ -150,6 +183,9 @@ Json to_tree(const Summary& summary) {
   json["uncertainty"] = uncertainty_json(summary.uncertainty);
   json["breakdown"] = by_cause(summary.breakdown);
   json["kernels"] = kernels(summary);
+  json["communication"] = transfers_json(summary);
+  json["links"] = links_json(summary);
+  json["contention_s"] = summary.contention ? Json(*summary.contention) : Json(nullptr);
   json["ranks"] = ranks(summary);
   json["plan"] = plan_json(summary);
   json["model"] = summary.model.name;

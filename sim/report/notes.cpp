@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "sim/report/format.hpp"
+#include "sim/report/network.hpp"
 
 namespace trainsim::report {
 
@@ -96,6 +97,9 @@ std::vector<std::string> explain(const Summary& summary) {
   if (data > 0.02 * summary.step_time) {
     notes.push_back("Gradient and parameter exchange that is not hidden takes " +
                     percent(data / summary.step_time) + " of the step.");
+  }
+  if (const std::string contention = contention_note(summary); !contention.empty()) {
+    notes.push_back(contention);
   }
   if (summary.launch_bound_share > 0.05) {
     notes.push_back("Limited by kernel launches: for " + percent(summary.launch_bound_share) +

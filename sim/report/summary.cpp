@@ -140,6 +140,17 @@ void add_memory(const Run& run, Summary& summary) {
   summary.fits = summary.memory_headroom >= 0;
 }
 
+void add_traffic(const Run& run, Summary& summary) {
+  summary.traffic = run.traffic;
+  const auto busier = [](const program::LinkTraffic& a, const program::LinkTraffic& b) {
+    return a.total() / a.bandwidth > b.total() / b.bandwidth;
+  };
+  std::stable_sort(summary.traffic.links.begin(), summary.traffic.links.end(), busier);
+  // Below a rounding error there is none.
+  if (run.uncontended_step_time)
+    summary.contention = std::max(0.0, run.timeline.step_time - *run.uncontended_step_time);
+}
+
 }  // namespace
 
 const RankSummary& fullest_rank(const Summary& summary) {
@@ -175,6 +186,7 @@ Summary summarize(const Run& run) {
   add_kernels(run, summary);
   add_rates(run, summary);
   add_memory(run, summary);
+  add_traffic(run, summary);
   summary.notes = explain(summary);
   return summary;
 }

@@ -12,6 +12,7 @@
 #include "sim/plan/plan.hpp"
 #include "sim/program/job.hpp"
 #include "sim/program/timeline.hpp"
+#include "sim/program/traffic.hpp"
 
 namespace trainsim::report {
 
@@ -24,6 +25,9 @@ struct Run {
   const plan::ParallelPlan& plan;
   const program::Job& job;
   const program::Timeline& timeline;
+  program::Traffic traffic;
+  /// Step time if every transfer were alone on its links; nothing when it was not worked out.
+  std::optional<Seconds> uncontended_step_time;
   /// "flow", "ideal" or "free", as in the configuration.
   std::string network;
   /// Dense peak of the plan's precision.
@@ -121,6 +125,10 @@ struct Summary {
   std::vector<RankSummary> ranks;
   /// Kernels of the step by time, largest first.
   std::vector<KernelShare> kernels;
+  /// What was sent, and over which links, the busiest first.
+  program::Traffic traffic;
+  /// What of the step time comes from transfers that share links; nothing when links were not simulated.
+  std::optional<Seconds> contention;
   /// Share of the step in which the GPU waits for the host to launch kernels.
   double launch_bound_share = 0;
   double parameters = 0;

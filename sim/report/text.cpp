@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "sim/report/format.hpp"
+#include "sim/report/network.hpp"
 #include "sim/report/writers.hpp"
 
 namespace trainsim::report {
@@ -199,7 +200,8 @@ std::string closing(const Summary& summary) {
 
 std::string to_text(const Summary& summary) {
   return head(summary) + result(summary) + uncertainty_table(summary) + breakdown(summary) +
-         stage_table(summary) + memory_table(summary) + kernel_table(summary) + closing(summary);
+         stage_table(summary) + network_tables(summary) + memory_table(summary) + kernel_table(summary) +
+         closing(summary);
 }
 
 }  // namespace trainsim::report

@@ -46,9 +46,6 @@ struct MeasuredStream {
   Seconds seconds = 0;
 };
 
-/// Members of a collective that are simulated at most.
-constexpr std::int64_t kMostRingMembers = 16384;
-
 /// What a table of measurements holds.
 struct MeasuredTable {
   std::vector<MeasuredMatmul> matmuls;

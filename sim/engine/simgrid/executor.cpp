@@ -236,11 +236,11 @@ void StreamActor::run_collective(std::size_t index, const Instruction& instructi
     return;
   }
   const program::CollectiveCost cost = program::collective_cost(
-      group, instruction.collective, instruction.amount, lone_rate(shared_.job, group));
+      group, instruction.collective, instruction.amount, lone_rates(shared_.job, group));
   sg4::this_actor::sleep_for(cost.delay);
   std::vector<sg4::CommPtr> flows;
   for (std::size_t i = 0; i < group.flows.size(); ++i) {
-    const double bytes = whole_bytes(cost.sent * group.flows[i].share);
+    const double bytes = whole_bytes(cost.bytes_of(group.flows[i]));
     if (bytes <= 0) continue;
     ++shared_.timeline.activities;
     flows.push_back(sg4::Comm::sendto_async(shared_.platform.host(group.members.front()),

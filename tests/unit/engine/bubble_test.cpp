@@ -42,6 +42,8 @@ report::Summary simulate(const plan::ParallelPlan& plan, engine::Executor& execu
                             plan,
                             job,
                             timeline,
+                            {},
+                            {},
                             "free",
                             1e12,
                             1.0,

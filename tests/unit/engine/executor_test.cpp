@@ -100,7 +100,7 @@ program::Job ring(std::int64_t size, double bytes, CollectiveOp op) {
   group.kind = GroupKind::kData;
   group.members = {0};
   group.size = size;
-  group.protocols = {{10e-6, 1e-6}};
+  group.protocols = {{Algorithm::kRing, WireProtocol::kSimple, 10e-6, 1e-6}};
   group.flows = {{{{{0, 1, 1.0}}, 1e-6}, 1.0}};
   job.groups = {group};
   return job;

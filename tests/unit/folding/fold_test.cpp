@@ -112,7 +112,7 @@ TEST(Folding, NetworkLatencyCountsForStepsBetweenNodesOnly) {
   EXPECT_EQ(group.size, 32);
   EXPECT_EQ(group.nodes, 4);
   // NVLink 1 us; PCIe 1, NIC 2 and three switches of 1 us; 5 us to start.
-  EXPECT_NEAR(program::collective_cost(group, program::CollectiveOp::kAllReduce, 1e6, 1e9).delay,
+  EXPECT_NEAR(program::collective_cost(group, program::CollectiveOp::kAllReduce, 1e6, {1e9, 1e9, 1e9}).delay,
               5e-6 + 56 * 1e-6 + 6 * 6e-6, 1e-12);
 }
 

@@ -14,6 +14,11 @@ using program::CollectiveOp;
 
 constexpr double kTight = 1e-12;
 
+/// Links of one rate inside nodes and between them.
+constexpr program::MemberRates links(BytesPerSecond rate) {
+  return {rate, rate, rate};
+}
+
 /// 100 GB/s per GPU, 40 us to start; per step 4 us (Simple), 2 us (LL128), 1 us (LL), and LL at 10 GB/s.
 hardware::ClusterSpec cluster() {
   hardware::ClusterSpec spec = tests::round_cluster();
@@ -36,54 +41,54 @@ program::Group group(const hardware::ClusterSpec& spec, std::int64_t size, std::
 TEST(Protocols, SmallMessagesTakeLl) {
   // 8 members, 1,000 bytes: 2 * 7 / 8 * 1000 = 1750 bytes at 10 GB/s after 40 - 1.8 + 14 * 1 us.
   const CollectiveCost cost =
-      program::collective_cost(group(cluster(), 8), CollectiveOp::kAllReduce, 1000, 100e9);
+      program::collective_cost(group(cluster(), 8), CollectiveOp::kAllReduce, 1000, links(100e9));
   EXPECT_NEAR(cost.delay, 52.2e-6, kTight);
-  EXPECT_NEAR(cost.sent / 100e9, 1750 / 10e9, kTight);
+  EXPECT_NEAR(cost.inside / 100e9, 1750 / 10e9, kTight);
 }
 
 TEST(Protocols, MediumOnesTakeLl128) {
   // 1 MB: 1.75 MB, of which 120 of 128 bytes are data, after 40 + 5.6 + 14 * 2 us: 92.3 us. LL takes 52.2 +
   // 175 us, Simple 40 + 56 + 17.5 us.
   const CollectiveCost cost =
-      program::collective_cost(group(cluster(), 8), CollectiveOp::kAllReduce, 1e6, 100e9);
+      program::collective_cost(group(cluster(), 8), CollectiveOp::kAllReduce, 1e6, links(100e9));
   EXPECT_NEAR(cost.delay, 73.6e-6, kTight);
-  EXPECT_NEAR(cost.sent, 1.75e6 * 128 / 120, 1e-3);
+  EXPECT_NEAR(cost.inside, 1.75e6 * 128 / 120, 1e-3);
 }
 
 TEST(Protocols, LargeOnesTakeSimple) {
   const CollectiveCost cost =
-      program::collective_cost(group(cluster(), 8), CollectiveOp::kAllReduce, 1e9, 100e9);
+      program::collective_cost(group(cluster(), 8), CollectiveOp::kAllReduce, 1e9, links(100e9));
   EXPECT_NEAR(cost.delay, 96e-6, kTight);
-  EXPECT_NEAR(cost.sent, 1.75e9, 1e-3);
+  EXPECT_NEAR(cost.inside, 1.75e9, 1e-3);
 }
 
 TEST(Protocols, PhasesCopyTheirShareOnceMore) {
   hardware::ClusterSpec spec = cluster();
   spec.intra_node.phase_copy = 0.5;
   const auto sent = [&](std::int64_t size, std::int64_t nodes) {
-    return program::collective_cost(group(spec, size, nodes), CollectiveOp::kAllGather, 1e9, 100e9).sent;
+    return program::collective_cost(group(spec, size, nodes), CollectiveOp::kAllGather, 1e9, links(100e9))
+        .inside;
   };
   EXPECT_NEAR(sent(2, 1), 0.5e9 * 1.5, 1e-3);
   EXPECT_NEAR(sent(6, 1), 5.0 / 6 * 1e9 * 1.1, 1e-3);
   EXPECT_NEAR(sent(16, 2), 15.0 / 16 * 1e9, 1e-3);
 }
 
-TEST(Protocols, StepsBetweenNodesHaveTheirOwnLatency) {
+TEST(Protocols, StepsOfRingsBetweenNodesHaveTheirOwnLatency) {
   // 16 members on two nodes: 2 of 30 steps go between nodes. No LL there without its constants, and never
   // LL128.
-  const program::Group simple = group(cluster(), 16, 2);
-  EXPECT_EQ(simple.protocols.size(), 1U);
-  EXPECT_NEAR(program::collective_cost(simple, CollectiveOp::kAllReduce, 1, 1e9).delay,
-              40e-6 + 28 * 4e-6 + 2 * 15e-6, kTight);
   hardware::ClusterSpec spec = cluster();
+  spec.forced_algorithm = Algorithm::kRing;
+  CollectiveCost cost = program::collective_cost(group(spec, 16, 2), CollectiveOp::kAllReduce, 1, links(1e9));
+  EXPECT_EQ(cost.wire, WireProtocol::kSimple);
+  EXPECT_NEAR(cost.delay, 40e-6 + 28 * 4e-6 + 2 * 15e-6, kTight);
   spec.nic.latency = 14e-6;
   spec.nic.ll_latency = 3e-6;
   spec.nic.ll_bandwidth = 2e9;
-  const CollectiveCost cost =
-      program::collective_cost(group(spec, 16, 2), CollectiveOp::kAllReduce, 1000, 10e9);
+  cost = program::collective_cost(group(spec, 16, 2), CollectiveOp::kAllReduce, 1000, links(10e9));
   // A step between nodes takes 15 us with Simple, 11 us less with LL.
   EXPECT_NEAR(cost.delay, 38.2e-6 + 28 * 1e-6 + 2 * 4e-6, kTight);
-  EXPECT_NEAR(cost.sent / 10e9, 1875 / 2e9, kTight);
+  EXPECT_NEAR(cost.inside / 10e9, 1875 / 2e9, kTight);
 }
 
 TEST(Protocols, SwitchesReduceForFiveMembersAndMore) {
@@ -91,14 +96,16 @@ TEST(Protocols, SwitchesReduceForFiveMembersAndMore) {
   spec.intra_node.nvls_bandwidth = 90e9;
   // 8 members, 1 GB: each link carries (1 + 1/8) GB at 90 GB/s; a ring would take 1.75 GB at 100 GB/s. The
   // start costs 56.6 us and as long as (1 + 1/8) * 12 MiB / (1 + 12 MiB / 1 GB) take.
-  const CollectiveCost cost = program::collective_cost(group(spec, 8), CollectiveOp::kAllReduce, 1e9, 100e9);
+  const CollectiveCost cost =
+      program::collective_cost(group(spec, 8), CollectiveOp::kAllReduce, 1e9, links(100e9));
   const double pipeline = 12.0 * 1048576;
-  EXPECT_NEAR(cost.sent / 100e9, 1.125e9 / 90e9, 1e-9);
+  EXPECT_NEAR(cost.inside / 100e9, 1.125e9 / 90e9, 1e-9);
   EXPECT_NEAR(cost.delay, 56.6e-6 + 1.125e9 / 90e9 * pipeline / (1e9 + pipeline), 1e-9);
   // Gathers have nothing to reduce, and four members use a ring.
-  EXPECT_NEAR(program::collective_cost(group(spec, 8), CollectiveOp::kAllGather, 1e9, 100e9).sent, 0.875e9,
-              1);
-  EXPECT_NEAR(program::collective_cost(group(spec, 4), CollectiveOp::kAllReduce, 1e9, 100e9).sent, 1.5e9, 1);
+  EXPECT_NEAR(program::collective_cost(group(spec, 8), CollectiveOp::kAllGather, 1e9, links(100e9)).inside,
+              0.875e9, 1);
+  EXPECT_NEAR(program::collective_cost(group(spec, 4), CollectiveOp::kAllReduce, 1e9, links(100e9)).inside,
+              1.5e9, 1);
 }
 
 TEST(Protocols, NoSizeIsSlowerThanALargerOne) {
@@ -108,8 +115,9 @@ TEST(Protocols, NoSizeIsSlowerThanALargerOne) {
   const program::Group members = group(spec, 8);
   Seconds before = 0;
   for (double bytes = 1; bytes < 1e11; bytes *= 1.1) {
-    const CollectiveCost cost = program::collective_cost(members, CollectiveOp::kAllReduce, bytes, 100e9);
-    const Seconds time = cost.delay + cost.sent / 100e9;
+    const CollectiveCost cost =
+        program::collective_cost(members, CollectiveOp::kAllReduce, bytes, links(100e9));
+    const Seconds time = cost.delay + cost.inside / 100e9;
     ASSERT_GE(time, before) << bytes;
     before = time;
   }

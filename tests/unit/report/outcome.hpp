@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "sim/engine/executor.hpp"
+#include "sim/engine/traffic.hpp"
 #include "sim/report/summary.hpp"
 #include "tests/unit/lowering/support.hpp"
 
@@ -26,6 +28,7 @@ struct Outcome {
   FlopsPerSecond peak = 0;
   Seconds single_gpu_time = 0;
   std::string name = "run";
+  std::optional<Seconds> uncontended = std::nullopt;
 
   Summary summary() const {
     return report::summarize({name,
@@ -35,6 +38,8 @@ struct Outcome {
                               plan,
                               job,
                               timeline,
+                              engine::count_traffic(job),
+                              uncontended,
                               "ideal",
                               peak,
                               single_gpu_time,

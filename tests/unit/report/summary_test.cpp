@@ -10,6 +10,7 @@
 
 #include <gtest/gtest.h>
 
+#include "sim/report/network.hpp"
 #include "tests/unit/report/outcome.hpp"
 
 namespace trainsim::report {
@@ -191,6 +192,31 @@ TEST(SummaryOfARun, ScalesPerfectlyOnOneGpuWithAProfile) {
   ParallelPlan plan = split_plan({}, 4);
   plan.profile = plan::StageProfile{3e-3, 5e-3};
   EXPECT_NEAR(simulated(gpt({8}), plan).summary().scaling_efficiency, 1.0, 1e-6);
+}
+
+TEST(SummaryTraffic, UtilizationAndUsersOfLinks) {
+  Outcome outcome = written_by_hand();
+  Summary summary = outcome.summary();
+  // 36 GB at 4 GB/s are 9 of 12 s.
+  const program::LinkTraffic link{"wire", 4e9, {9e9, 27e9, 0, 0}};
+  EXPECT_NEAR(utilization(summary, link), 0.75, kTight);
+  EXPECT_EQ(users_of(link), "data 75.0 %, tensor 25.0 %");
+  EXPECT_EQ(users_of({"wire", 4e9, {0, 0, 0, 1}}), "pipeline");
+}
+
+TEST(SummaryTraffic, ContentionIsWhatSharingCosts) {
+  Outcome outcome = written_by_hand();
+  EXPECT_FALSE(outcome.summary().contention);
+  EXPECT_EQ(contention_note(outcome.summary()), "");
+  outcome.uncontended = 9;
+  Summary summary = outcome.summary();
+  EXPECT_NEAR(summary.contention.value(), 3, kTight);
+  summary.traffic.links = {{"lonely", 1e9, {0, 9e9, 0, 0}}, {"shared", 1e9, {0, 3e9, 0, 3e9}}};
+  EXPECT_EQ(
+      contention_note(summary),
+      "Transfers that share links cost 25.0 % of the step: with each alone it would take 9.000 s. The "
+      "busiest "
+      "that several kinds share is 'shared', busy for 50.0 % of the step (data 50.0 %, pipeline 50.0 %).");
 }
 
 }  // namespace

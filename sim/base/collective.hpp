@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cstdint>
+
+namespace trainsim {
+
+/// How the members of a collective pass data on.
+enum class Algorithm : std::uint8_t {
+  /// Every member sends to the next one of a ring.
+  kRing,
+  /// A chain inside each node and two binary trees over the nodes; all-reduces only.
+  kTree,
+  /// The switch of a node adds up what the members send it (NVLink SHARP); all-reduces only.
+  kInSwitch,
+};
+/// Name for configurations and tables: "ring", "tree", "in-switch".
+const char* to_string(Algorithm algorithm);
+
+/// How NCCL puts bytes on the wire.
+enum class WireProtocol : std::uint8_t {
+  /// Whole chunks with a synchronisation each; for large messages.
+  kSimple,
+  /// A flag with every word; for the smallest messages.
+  kLl,
+  /// 8 bytes of flags in 128.
+  kLl128,
+};
+/// Name for configurations and tables: "simple", "ll", "ll128".
+const char* to_string(WireProtocol protocol);
+
+}  // namespace trainsim

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/engine/traffic.hpp"
+
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "sim/engine/flow_time.hpp"
+
+namespace trainsim::engine {
+
+namespace {
+
+using program::CollectiveOp;
+using program::GroupKind;
+using program::Instruction;
+using program::Opcode;
+using program::TrafficKind;
+
+TrafficKind kind_of(GroupKind group) {
+  switch (group) {
+    case GroupKind::kTensor:
+      return TrafficKind::kTensor;
+    case GroupKind::kData:
+      return TrafficKind::kData;
+    case GroupKind::kEmbedding:
+      break;
+  }
+  return TrafficKind::kEmbedding;
+}
+
+/// How often a program runs each collective, and sends each message.
+struct Calls {
+  std::map<std::tuple<GroupKind, CollectiveOp, double>, std::int64_t> collectives;
+  std::map<std::pair<program::PeerKind, double>, std::int64_t> sends;
+};
+
+Calls calls_of(const program::Program& program) {
+  Calls calls;
+  for (const auto& stream : program.streams) {
+    for (const Instruction& instruction : stream) {
+      if (instruction.op == Opcode::kCollective) {
+        ++calls.collectives[{instruction.group, instruction.collective, instruction.amount}];
+      } else if (instruction.op == Opcode::kSend) {
+        ++calls.sends[{instruction.peer, instruction.amount}];
+      }
+    }
+  }
+  return calls;
+}
+
+/// Adds up the traffic of one job.
+class Counter {
+ public:
+  explicit Counter(const program::Job& job) : job_(job), links_(job.links.size()) {
+    for (const program::Program& program : job.programs) calls_.push_back(calls_of(program));
+  }
+
+  program::Traffic count() {
+    for (const program::Rank& rank : job_.ranks) add_transfers(rank);
+    for (const program::Group& group : job_.groups) add_group(group);
+    for (const program::Rank& rank : job_.ranks) add_sends(rank);
+    program::Traffic traffic;
+    for (auto& [key, transfers] : transfers_) traffic.transfers.push_back(std::move(transfers));
+    for (program::LinkTraffic& link : links_) {
+      if (link.total() > 0) traffic.links.push_back(std::move(link));
+    }
+    return traffic;
+  }
+
+ private:
+  using Key = std::tuple<TrafficKind, std::string, Algorithm, WireProtocol>;
+
+  void add(const Key& key, double calls, double bytes, Seconds alone) {
+    const auto& [kind, op, algorithm, protocol] = key;
+    program::Transfers& transfers =
+        transfers_.try_emplace(key, program::Transfers{kind, op, algorithm, protocol, 0, 0, 0}).first->second;
+    transfers.calls += calls;
+    transfers.tensor_bytes += calls * bytes;
+    transfers.alone += calls * alone;
+  }
+
+  void add_transfers(const program::Rank& rank) {
+    const double weight = static_cast<double>(rank.represents) / static_cast<double>(job_.world_size);
+    for (const auto& [call, times] : calls_[rank.program].collectives) {
+      const auto& [kind, op, bytes] = call;
+      const std::int32_t index = rank.groups[static_cast<std::size_t>(kind)];
+      if (index < 0) continue;
+      const program::Group& group = job_.groups[static_cast<std::size_t>(index)];
+      const program::CollectiveCost cost =
+          program::collective_cost(group, op, bytes, lone_rates(job_, group));
+      add({kind_of(kind), program::to_string(op), cost.algorithm, cost.wire},
+          weight * static_cast<double>(times), bytes, lone_collective_time(job_, group, op, bytes));
+    }
+    for (const auto& [call, times] : calls_[rank.program].sends) {
+      const program::Peer& peer = rank.peers[static_cast<std::size_t>(call.first)];
+      add({TrafficKind::kPipeline, "send", Algorithm::kRing, WireProtocol::kSimple},
+          weight * static_cast<double>(times), call.second,
+          peer.latency + lone_flow_time(job_, peer.flow, call.second));
+    }
+  }
+
+  /// A flow stands for `weight * divisor` flows over each link on its route.
+  void add_flow(const program::Flow& flow, TrafficKind kind, double bytes) {
+    for (const program::Hop& hop : flow.route) {
+      const program::Link& link = job_.links[hop.link];
+      program::LinkTraffic& traffic = links_[hop.link];
+      traffic.name = link.name;
+      traffic.bandwidth = link.bandwidth;
+      traffic.bytes[static_cast<std::size_t>(kind)] +=
+          bytes * static_cast<double>(hop.weight) * static_cast<double>(link.divisor);
+    }
+  }
+
+  /// All members of a group run the same collectives.
+  void add_group(const program::Group& group) {
+    const program::Rank& member = job_.ranks[group.members.front()];
+    for (const auto& [call, times] : calls_[member.program].collectives) {
+      const auto& [kind, op, bytes] = call;
+      if (kind != group.kind) continue;
+      const program::CollectiveCost cost =
+          program::collective_cost(group, op, bytes, lone_rates(job_, group));
+      for (const program::RingFlow& ring : group.flows) {
+        add_flow(ring.flow, kind_of(kind), static_cast<double>(times) * cost.bytes_of(ring));
+      }
+    }
+  }
+
+  void add_sends(const program::Rank& rank) {
+    for (const auto& [call, times] : calls_[rank.program].sends) {
+      const program::Peer& peer = rank.peers[static_cast<std::size_t>(call.first)];
+      add_flow(peer.flow, TrafficKind::kPipeline, static_cast<double>(times) * call.second);
+    }
+  }
+
+  const program::Job& job_;
+  std::vector<Calls> calls_;
+  std::map<Key, program::Transfers> transfers_;
+  std::vector<program::LinkTraffic> links_;
+};
+
+}  // namespace
+
+program::Traffic count_traffic(const program::Job& job) {
+  return Counter(job).count();
+}
+
+}  // namespace trainsim::engine

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cstdint>
+
+#include "sim/base/collective.hpp"
+#include "sim/base/units.hpp"
+#include "sim/program/program.hpp"
+
+namespace trainsim::program {
+
+struct Group;
+struct RingFlow;
+
+/// One way in which a group can move a collective's bytes; NCCL has several and takes the fastest for the
+/// size.
+struct Protocol {
+  Algorithm algorithm = Algorithm::kRing;
+  WireProtocol wire = WireProtocol::kSimple;
+  /// Fixed time of a collective.
+  Seconds base_latency = 0;
+  /// What each step adds inside a node and between nodes.
+  Seconds step_latency = 0;
+  Seconds node_step_latency = 0;
+  /// Bytes on the wire per byte of data.
+  double inflation = 1.0;
+  /// Rate that a member can't exceed; 0 = that of its links.
+  BytesPerSecond limit = 0;
+  /// Bytes that must be on the way before data moves at full rate.
+  double pipeline_bytes = 0;
+  /// Whether all-reduces may use it; rings alone serve other operations.
+  bool for_all_reduce = true;
+};
+
+/// Bytes that one member of a ring of `size` sends for a collective over a tensor of `bytes`:
+/// 2(P-1)/P N for all-reduce, (P-1)/P N for all-gather and reduce-scatter (Thakur et al. 2005).
+double ring_bytes(CollectiveOp op, std::int64_t size, double bytes);
+/// Steps of the ring: 2(P-1) for all-reduce, P-1 otherwise.
+std::int64_t ring_steps(CollectiveOp op, std::int64_t size);
+/// Rate of a tree for an all-reduce of `bytes` as a share of its rate for large ones, in (0, 1]: filling and
+/// draining it takes time. From NCCL's table (src/graph/tuning.cc), between whose powers of two it is
+/// interpolated.
+double tree_efficiency(WireProtocol wire, double bytes);
+
+/// What a member can send per second when nothing else moves: if all of its flows send as much, and if only
+/// those inside nodes or only those between nodes did. May be infinite.
+struct MemberRates {
+  BytesPerSecond all = 0;
+  BytesPerSecond inside = 0;
+  BytesPerSecond between = 0;
+};
+
+/// What a collective costs with one protocol: time before its first byte moves at full rate, and bytes that
+/// each member then sends inside nodes and between nodes, as if it had one flow of each kind.
+struct CollectiveCost {
+  Seconds delay = 0;
+  double inside = 0;
+  double between = 0;
+  Algorithm algorithm = Algorithm::kRing;
+  WireProtocol wire = WireProtocol::kSimple;
+
+  /// Bytes that a flow of the group carries.
+  double bytes_of(const RingFlow& flow) const;
+  /// Time with nothing else on the network.
+  Seconds lone_time(const MemberRates& rates) const;
+};
+/// Of a ring's steps as many as a ring over the nodes alone would have cross between nodes, the rest stay
+/// inside. A tree goes up and down the chain of each node and log2 of the nodes. Each node is an inner node
+/// of one of its two trees and a leaf of the other, and so sends as much as in a ring; of two nodes each only
+/// sends half of the tensor up and half of the sum down (NCCL's tuning model, src/graph/tuning.cc).
+CollectiveCost protocol_cost(const Group& group, const Protocol& protocol, CollectiveOp op, double bytes,
+                             const MemberRates& rates);
+/// The protocol that would be fastest with nothing else on the network, as NCCL chooses.
+CollectiveCost collective_cost(const Group& group, CollectiveOp op, double bytes, const MemberRates& rates);
+
+}  // namespace trainsim::program

@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""Runs `trainsim bench` on clusters whose collectives can be worked out by hand.
+
+usage: bench_test.py TRAINSIM
+"""
+import csv
+import io
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PROGRAM = ""
+# 100 GB/s inside nodes, 10 GB/s per NIC, no protocol but Simple; 10 us to start, 1 us a step inside, 4 us between.
+CLUSTER = """name: square
+gpu: h100-sxm
+gpus_per_node: 4
+nics_per_node: 4
+intra_node: {kind: nvswitch, bandwidth: 100 GB/s, efficiency: 1, latency: 1 us}
+pcie: {bandwidth: 100 GB/s, efficiency: 1, latency: 1 us}
+nic: {bandwidth: 10 GB/s, efficiency: 1, latency: 2 us}
+fabric: {kind: fat-tree, nodes_per_leaf: 16, switch_latency: 1 us}
+collective_latency: 10 us
+point_to_point_latency: 10 us
+max_gpus: 64
+"""
+
+
+def run(*arguments):
+    return subprocess.run([PROGRAM, "bench", *map(str, arguments)], capture_output=True, text=True, timeout=120,
+                          check=False)
+
+
+class Bench(unittest.TestCase):
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.folder = pathlib.Path(temporary.name)
+        self.cluster = self.write("square.yaml", CLUSTER)
+
+    def write(self, name, text):
+        path = self.folder / name
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    def rows(self, *arguments):
+        done = run("--cluster", self.cluster, *arguments, "--format", "json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)["rows"]
+
+    def test_a_ring_in_a_node(self):
+        # 2 * 3 / 4 of 1 GB at 100 GB/s after 10 + 6 us.
+        (row,) = self.rows("--sizes", "1 GB")
+        self.assertEqual((row["algorithm"], row["protocol"]), ("ring", "simple"))
+        self.assertAlmostEqual(row["time_s"], 15e-3 + 16e-6, places=9)
+        self.assertAlmostEqual(row["busbw_GBps"], 1.5 / (15e-3 + 16e-6), places=6)
+        self.assertAlmostEqual(row["algbw_GBps"], 1 / (15e-3 + 16e-6), places=6)
+
+    def test_a_gather_over_two_nodes(self):
+        # 7 / 8 of 1 GB per member; the four NICs of a node share it: 10 GB/s each. 6 steps inside, 1 between (PCIe, NIC
+        # and one leaf: 1 + 2 + 1 us).
+        (row,) = self.rows("--op", "all_gather", "--gpus", 8, "--sizes", "1 GB")
+        self.assertAlmostEqual(row["time_s"], 7 / 8 / 4 / 10 + 10e-6 + 6e-6 + 4e-6, places=9)
+        self.assertAlmostEqual(row["busbw_GBps"], 7 / 8 / row["time_s"], places=6)
+
+    def test_trees_take_over_small_tensors_and_can_be_forced(self):
+        small, large = self.rows("--gpus", 64, "--sizes", "1 KiB, 1 GiB")
+        self.assertEqual((small["algorithm"], large["algorithm"]), ("tree", "ring"))
+        # Up and down 3 steps of 1.6 us and 4 of 4 us.
+        self.assertAlmostEqual(small["time_s"], 10e-6 + 2 * (3 * 1.6e-6 + 4 * 4e-6) +
+                               2 * 1024 / 0.9 / 0.78 / 4 / 10e9, delta=2e-9)
+        (forced,) = self.rows("--gpus", 64, "--sizes", "1 KiB", "--set", "cluster.collectives.algorithm=ring")
+        self.assertEqual(forced["algorithm"], "ring")
+        self.assertGreater(forced["time_s"], small["time_s"])
+
+    def test_overrides_change_the_cluster(self):
+        (slow,) = self.rows("--sizes", "1 GB", "--set", "cluster.intra_node.bandwidth=50 GB/s")
+        self.assertAlmostEqual(slow["time_s"], 30e-3 + 16e-6, places=9)
+
+    def test_text_and_csv(self):
+        text = run("--cluster", self.cluster, "--sizes", "1 MiB..4 MiB").stdout
+        self.assertIn("all_reduce over 4 GPUs on 1 node of square", text)
+        self.assertEqual(text.count(" MiB "), 3)
+        lines = run("--cluster", "dgx-h100", "--gpus", "16", "--format", "csv").stdout
+        rows = list(csv.DictReader(io.StringIO(lines)))
+        self.assertEqual(len(rows), 11)
+        self.assertEqual((rows[0]["cluster"], rows[0]["size_bytes"]), ("dgx-h100", "1048576"))
+
+    def test_comparison_with_measured_output(self):
+        ranks = "".join(f"#  Rank  {i} Group  0 Pid 1 on node device {i}\n" for i in range(4))
+        output = self.write("measured.txt", "# Collective test starting: all_reduce_perf\n" + ranks +
+                            "1000000000 250000000 float sum -1 30032 33.3 49.9 0 30032 33.3 49.9 0\n")
+        (row,) = self.rows("--compare", output)
+        self.assertAlmostEqual(row["measured_s"], 30.032e-3, places=9)
+        self.assertAlmostEqual(row["error"], -0.5, places=6)
+        text = run("--cluster", self.cluster, "--compare", output).stdout
+        self.assertIn("Mean absolute error of the time: 50.0 % (1 size) from 8 MiB up, none below", text)
+        for arguments, message in ((("--gpus", 8), "was measured on 4"), (("--op", "all_gather"), "holds all_reduce"),
+                                   (("--sizes", "1 MB"), "exclude each other")):
+            done = run("--cluster", self.cluster, "--compare", output, *arguments)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertIn(message, done.stderr)
+
+    def test_bad_command_lines(self):
+        for arguments, message in (
+                ((), "--cluster is required"),
+                (("--cluster", "dgx-h10"), "dgx-h100"),
+                (("--cluster", self.cluster, "--op", "all_reduc"), "did you mean 'all_reduce'?"),
+                (("--cluster", self.cluster, "--gpus", 6), "more than a node needs whole nodes of 4"),
+                (("--cluster", self.cluster, "--gpus", 1), "a collective needs 2 at least"),
+                (("--cluster", self.cluster, "--gpus", 128), "the cluster has 64"),
+                (("--cluster", self.cluster, "--sizes", "12"), "--sizes: 12 has no unit"),
+                (("--cluster", self.cluster, "--compare", self.folder / "none.txt"), "none.txt"),
+                (("--cluster", self.cluster, "--set", "gpus=4"), "only what is below cluster can be set"),
+                (("--cluster", self.cluster, "--set", "cluster.collectives.algorithm=in-switch"),
+                 "needs intra_node.nvls_bandwidth, which this cluster lacks"),
+                (("--cluster", self.cluster, "--set", "cluster.collectives.algorithm=rings"), "ring")):
+            done = run(*arguments)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), arguments)
+            self.assertIn(message, done.stderr)
+
+
+if __name__ == "__main__":
+    PROGRAM = sys.argv.pop(1)
+    unittest.main()
