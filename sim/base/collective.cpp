@@ -7,13 +7,13 @@
 namespace trainsim {
 
 const char* to_string(Algorithm algorithm) {
-  static constexpr std::array<const char*, 3> kNames = {"ring", "tree", "in-switch"};
-  return kNames[static_cast<std::size_t>(algorithm)];
+  static constexpr std::array<const char*, 3> names = {"ring", "tree", "in-switch"};
+  return names[static_cast<std::size_t>(algorithm)];
 }
 
 const char* to_string(WireProtocol protocol) {
-  static constexpr std::array<const char*, 3> kNames = {"simple", "ll", "ll128"};
-  return kNames[static_cast<std::size_t>(protocol)];
+  static constexpr std::array<const char*, 3> names = {"simple", "ll", "ll128"};
+  return names[static_cast<std::size_t>(protocol)];
 }
 
 }  // namespace trainsim

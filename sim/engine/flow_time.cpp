@@ -20,8 +20,8 @@ Seconds lone_flow_time(const program::Job& job, const program::Flow& flow, doubl
 }
 
 program::MemberRates lone_rates(const program::Job& job, const program::Group& group) {
-  constexpr BytesPerSecond kInfinite = std::numeric_limits<double>::infinity();
-  program::MemberRates rates{kInfinite, kInfinite, kInfinite};
+  constexpr BytesPerSecond infinite = std::numeric_limits<double>::infinity();
+  program::MemberRates rates{infinite, infinite, infinite};
   const auto lower = [](BytesPerSecond& rate, BytesPerSecond bandwidth, double load) {
     if (load > 0) rate = std::min(rate, bandwidth / load);
   };

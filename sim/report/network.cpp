@@ -91,10 +91,10 @@ std::string users_of(const LinkTraffic& link) {
 }
 
 Seconds exposed(const Summary& summary, TrafficKind kind) {
-  static constexpr std::array<Cause, program::kTrafficKinds> kCauses = {
+  static constexpr std::array<Cause, program::kTrafficKinds> causes = {
       Cause::kTensorCommunication, Cause::kDataCommunication, Cause::kEmbeddingCommunication,
       Cause::kPipelineCommunication};
-  return summary.breakdown[static_cast<std::size_t>(kCauses[static_cast<std::size_t>(kind)])];
+  return summary.breakdown[static_cast<std::size_t>(causes[static_cast<std::size_t>(kind)])];
 }
 
 std::string contention_note(const Summary& summary) {
