@@ -21,8 +21,10 @@ std::string collective_fault(const hardware::ClusterSpec& cluster, std::int64_t 
   if (gpus <= cluster.gpus_per_node) return "";
   if (gpus % cluster.gpus_per_node != 0) return given + "more than a node needs whole nodes of " + node;
   if (cluster.nics_per_node == 0) return given + "the cluster has no network beyond one node of " + node;
-  if (cluster.max_gpus == 0 || gpus <= cluster.max_gpus) return "";
-  return given + "the cluster has " + std::to_string(cluster.max_gpus);
+  if (cluster.max_gpus > 0 && gpus > cluster.max_gpus)
+    return given + "the cluster has " + std::to_string(cluster.max_gpus);
+  const Problems problems = plan::check_cluster(cluster, gpus);
+  return problems.empty() ? "" : problems.front().field + ": " + problems.front().message;
 }
 
 CollectiveBench::CollectiveBench(const hardware::ClusterSpec& cluster, std::int64_t gpus) {

@@ -14,6 +14,7 @@
 #include "sim/cli/output_file.hpp"
 #include "sim/cli/progress_bar.hpp"
 #include "sim/cli/simulate.hpp"
+#include "sim/cli/topology.hpp"
 #include "sim/cli/uncertainty.hpp"
 #include "sim/cli/validate.hpp"
 #include "sim/cli/verify_folding.hpp"
@@ -203,6 +204,13 @@ int bench(const Options& options) {
   return kDone;
 }
 
+int topology(const Options& options) {
+  OutputFile output(options.output);
+  output.write(describe_topology(
+      {options.cluster, options.overrides, options.gpus, options.format == Format::kJson, options.picture}));
+  return kDone;
+}
+
 }  // namespace
 
 int execute(const Options& options) {
@@ -217,6 +225,8 @@ int execute(const Options& options) {
       return calibrate(options);
     case Command::kBench:
       return bench(options);
+    case Command::kTopology:
+      return topology(options);
     case Command::kRun:
       break;
   }

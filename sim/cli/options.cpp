@@ -15,9 +15,10 @@ namespace trainsim::cli {
 
 namespace {
 
-const std::vector<std::string> kCommands = {"run", "check", "list", "validate", "calibrate", "bench"};
+const std::vector<std::string> kCommands = {"run",       "check", "list",    "validate",
+                                            "calibrate", "bench", "topology"};
 /// Words that later versions will understand; better named than taken for files.
-const std::vector<std::string> kLater = {"sweep", "search", "compare", "memory", "topology"};
+const std::vector<std::string> kLater = {"sweep", "search", "compare", "memory"};
 const std::vector<std::string> kPresetKinds = {"models", "gpus", "clusters", "configs"};
 
 const std::map<std::string, Format> kFormats = {
@@ -110,6 +111,26 @@ void add_calibrate(CLI::App& command, Options& options) {
       ->type_name("FILE");
 }
 
+void add_cluster_overrides(CLI::App& command, Options& options) {
+  command
+      .add_option("--set", options.overrides,
+                  "override a value of the cluster, as in cluster.nics_per_node=4")
+      ->type_name("KEY=VALUE")
+      ->expected(1)
+      ->take_all();
+}
+
+void add_topology(CLI::App& command, Options& options) {
+  command.add_option("CLUSTER", options.cluster, "the cluster: a preset or a file")->required();
+  command
+      .add_option("--gpus", options.gpus, "GPUs that the cluster has; by default enough to show all levels")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1'000'000));
+  command.add_option("--picture", options.picture, "draw it to FILE: .svg (needs Graphviz) or .dot")
+      ->type_name("FILE");
+  add_cluster_overrides(command, options);
+}
+
 void add_bench(CLI::App& command, Options& options) {
   command.add_option("--cluster", options.cluster, "the cluster: a preset or a file")
       ->type_name("CLUSTER")
@@ -127,12 +148,7 @@ void add_bench(CLI::App& command, Options& options) {
       .add_option("--compare", options.compare,
                   "output of a program of nccl-tests: simulate the same, and show the error")
       ->type_name("FILE");
-  command
-      .add_option("--set", options.overrides,
-                  "override a value of the cluster, as in cluster.nics_per_node=4")
-      ->type_name("KEY=VALUE")
-      ->expected(1)
-      ->take_all();
+  add_cluster_overrides(command, options);
 }
 
 /// Text of a bad choice, with what it could have been.
@@ -178,6 +194,7 @@ void finish(Options& options, const CLI::App& app, const std::string& format, co
   if (app.got_subcommand("list")) options.command = Command::kList;
   if (app.got_subcommand("validate")) options.command = Command::kValidate;
   if (app.got_subcommand("bench")) options.command = Command::kBench;
+  if (app.got_subcommand("topology")) options.command = Command::kTopology;
   if (app.got_subcommand("calibrate")) {
     options.command = Command::kCalibrate;
     if (options.gpu.empty() && options.cluster.empty()) {
@@ -222,13 +239,17 @@ std::optional<Options> parse_options(int argc, char** argv) {
       "calibrate", "fit the constants of a GPU or a cluster's links to measurements, and write their YAML");
   CLI::App* bench = app.add_subcommand(
       "bench", "simulate collectives of many sizes, as nccl-tests measures them, or compare with its output");
+  CLI::App* topology = app.add_subcommand(
+      "topology", "what a cluster's network is made of: distances, bisection, oversubscription, a drawing");
   add_run(*run, options, fold);
   add_config(*check, options);
   list->add_option("KIND", options.subject, "models, gpus, clusters or configs")->required();
   add_validate(*validate, options);
   add_calibrate(*calibrate, options);
   add_bench(*bench, options);
-  for (CLI::App* command : {run, check, list, validate, bench}) add_common(*command, options, format);
+  add_topology(*topology, options);
+  for (CLI::App* command : {run, check, list, validate, bench, topology})
+    add_common(*command, options, format);
   try {
     app.parse(with_command(argc, argv));
   } catch (const CLI::CallForHelp&) {

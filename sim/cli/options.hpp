@@ -9,7 +9,7 @@
 namespace trainsim::cli {
 
 /// Commands of the program.
-enum class Command { kRun, kCheck, kList, kValidate, kCalibrate, kBench };
+enum class Command { kRun, kCheck, kList, kValidate, kCalibrate, kBench, kTopology };
 /// Output formats.
 enum class Format { kText, kJson, kCsv, kMarkdown };
 
@@ -20,7 +20,7 @@ struct Options {
   std::string subject;
   /// Measurements for calibrate.
   std::vector<std::string> files;
-  /// The preset that calibrate starts from; for bench the cluster.
+  /// The preset that calibrate starts from; for bench and topology the cluster.
   std::string gpu;
   std::string cluster;
   /// For bench; empty or 0 where left open.
@@ -33,7 +33,7 @@ struct Options {
   Format format = Format::kText;
   /// Where the result goes; empty = standard output.
   std::string output;
-  /// Where validate draws its picture; empty = nowhere.
+  /// Where validate or topology draw their picture; empty = nowhere.
   std::string picture;
   /// Worker processes; 0 = one per processor.
   std::size_t workers = 0;

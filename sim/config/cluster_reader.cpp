@@ -3,6 +3,7 @@
 #include <cmath>
 #include <set>
 
+#include "sim/config/network_readers.hpp"
 #include "sim/config/resolve.hpp"
 #include "sim/config/spec_readers.hpp"
 
@@ -11,15 +12,8 @@ namespace trainsim::config {
 namespace {
 
 using hardware::ClusterSpec;
-using hardware::FabricKind;
 using hardware::GpuSpec;
-using hardware::IntraNodeKind;
 using hardware::LinkSpec;
-
-const Words<IntraNodeKind> kIntraNodeKinds = {{"nvswitch", IntraNodeKind::kSwitch},
-                                              {"pcie", IntraNodeKind::kPcie}};
-const Words<FabricKind> kFabricKinds = {{"fat-tree", FabricKind::kFatTree},
-                                        {"rail-optimized", FabricKind::kRailOptimized}};
 
 const Words<std::optional<Algorithm>> kAlgorithms = {{"auto", std::nullopt},
                                                      {"ring", Algorithm::kRing},
@@ -34,7 +28,6 @@ constexpr CountRange kPerNode = {1, 1024};
 constexpr CountRange kMaxGpus = {1, 1'000'000};
 /// Sizes are counted in 64 bits; no GPU comes near a petabyte.
 constexpr NumberRange kMemory = {0.0, 1e15, false};
-constexpr NumberRange kTime = {0.0, 1e6, true};
 
 /// A quantity or fraction of a GPU and the field that it goes to.
 template <class T>
@@ -92,62 +85,6 @@ void read_power(Section& section, GpuSpec& gpu) {
                  "leaves nothing for computing: " + format_number(gpu.static_power) +
                      " W are drawn whatever the clock (static_power)");
   }
-}
-
-LinkSpec read_link(Section& section) {
-  LinkSpec link;
-  link.bandwidth = section.required("bandwidth", as_quantity(Dimension::kRate));
-  link.efficiency = section.required("efficiency", as_number(kEfficiency));
-  link.latency = section.required("latency", as_quantity(Dimension::kTime, kTime));
-  return link;
-}
-
-/// What links that collectives run over may say of NCCL's LL protocol.
-void read_ll(Section& section, LinkSpec& link) {
-  link.ll_latency = section.optional("ll_latency", as_quantity(Dimension::kTime, kTime)).value_or(0);
-  link.ll_bandwidth = section.optional("ll_bandwidth", as_quantity(Dimension::kRate)).value_or(0);
-}
-
-/// Keys that parts read from a file of their own may have.
-void read_identity(Section& section) {
-  section.optional("name", as_text());
-  read_source_note(section);
-}
-
-void read_intra_node(Section& cluster, ClusterSpec& spec) {
-  std::optional<Section> section = cluster.mapping("intra_node", true, expected_value(Component::kIntraNode));
-  if (!section) return;
-  read_identity(*section);
-  spec.intra_node_kind = section->required("kind", as_choice(kIntraNodeKinds));
-  spec.intra_node = read_link(*section);
-  LinkSpec& link = spec.intra_node;
-  read_ll(*section, link);
-  link.ll128_latency = section->optional("ll128_latency", as_quantity(Dimension::kTime, kTime)).value_or(0);
-  link.phase_copy = section->optional("phase_copy", as_number({0.0, 10.0, true})).value_or(0);
-  link.nvls_bandwidth = section->optional("nvls_bandwidth", as_quantity(Dimension::kRate)).value_or(0);
-  section->finish();
-}
-
-/// A link that only clusters with a network need; nothing is known of it without one. `rings`: collectives
-/// run over it.
-LinkSpec read_network_link(std::optional<Section> section, bool rings) {
-  if (!section) return {};
-  read_identity(*section);
-  LinkSpec link = read_link(*section);
-  if (rings) read_ll(*section, link);
-  section->finish();
-  return link;
-}
-
-void read_fabric(Section& cluster, ClusterSpec& spec, bool required) {
-  std::optional<Section> section = cluster.mapping("fabric", required, expected_value(Component::kFabric));
-  if (!section) return;
-  read_identity(*section);
-  spec.fabric = section->required("kind", as_choice(kFabricKinds));
-  spec.nodes_per_leaf = section->required("nodes_per_leaf", as_count());
-  spec.oversubscription = section->defaulted("oversubscription", as_number({1.0, 1000.0, true}), "1");
-  spec.switch_latency = section->required("switch_latency", as_quantity(Dimension::kTime, kTime));
-  section->finish();
 }
 
 /// What is forced must be possible somewhere in the cluster.
@@ -237,7 +174,7 @@ ClusterSpec read_cluster(Section& section) {
   spec.nics_per_node = section.defaulted("nics_per_node", as_count({0, kPerNode.most}), "0");
   const bool networked = spec.nics_per_node > 0;
   read_intra_node(section, spec);
-  spec.pcie = read_network_link(section.mapping("pcie", networked), false);
+  spec.pcie = read_network_link(section.mapping("pcie", networked || !spec.mesh.empty()), false);
   spec.nic = read_network_link(section.mapping("nic", networked, expected_value(Component::kNic)), true);
   read_fabric(section, spec, networked);
   spec.collective_latency = section.required("collective_latency", as_quantity(Dimension::kTime, kTime));
@@ -246,6 +183,7 @@ ClusterSpec read_cluster(Section& section) {
   read_collectives(section, spec);
   spec.max_gpus = section.optional("max_gpus", as_count(kMaxGpus)).value_or(0);
   read_slow_gpus(section, spec);
+  read_faults(section, spec);
   // Rewritten before it gets here, yet a legal key that a misspelt one may stand for.
   section.raw("nic_bandwidth");
   section.finish();

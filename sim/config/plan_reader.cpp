@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <initializer_list>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <vector>
@@ -190,6 +191,40 @@ void read_overlap(Section& section, ParallelPlan& plan) {
       section.defaulted("bucket_parameters", as_count({1, 1'000'000'000'000'000}), "40M");
 }
 
+/// A node's number, or the first and last of several: 3 or 4-7.
+Reader<std::vector<std::int64_t>> as_nodes() {
+  const std::string expects = "the number of a node, such as 3, or a range, such as 4-7";
+  const auto parse = [expects](const Value& value) {
+    using Nodes = Parsed<std::vector<std::int64_t>>;
+    const std::string fault = scalar_fault(value, expects, true);
+    if (!fault.empty()) return Nodes::failed(fault);
+    const std::size_t dash = value.text.find('-');
+    const auto number = [](const std::string& text) {
+      return as_count({0, kDegree.most}).parse(make_scalar(text, {})).value;
+    };
+    const auto first = number(value.text.substr(0, dash));
+    const auto last = dash == std::string::npos ? first : number(value.text.substr(dash + 1));
+    if (!first || !last || *last < *first)
+      return Nodes::failed("must be " + expects + ", not " + describe(value));
+    std::vector<std::int64_t> nodes(static_cast<std::size_t>(*last - *first + 1));
+    std::iota(nodes.begin(), nodes.end(), *first);
+    return Nodes::of(nodes);
+  };
+  return {expects, parse};
+}
+
+void read_placement(Section& section, ParallelPlan& plan) {
+  using plan::Axis;
+  Words<plan::RankOrder> orders;
+  plan::RankOrder order = {Axis::kTensor, Axis::kData, Axis::kPipeline};
+  do {
+    orders.emplace_back(to_string(order), order);
+  } while (std::next_permutation(order.begin(), order.end()));
+  plan.order = section.defaulted("order", as_choice(orders), to_string(plan::kTensorDataPipeline));
+  for (const std::vector<std::int64_t>& range : section.list("placement", as_nodes()))
+    plan.nodes.insert(plan.nodes.end(), range.begin(), range.end());
+}
+
 void read_profile(Section& section, ParallelPlan& plan) {
   std::optional<Section> profile = section.mapping("profile", false);
   if (!profile) return;
@@ -218,6 +253,7 @@ void read_plan(Section& section, ParallelPlan& plan) {
   section.optional("sequence_length", as_count(kSequenceRange));
   plan.vocab_padding = section.defaulted("vocab_padding", as_count({1, 1'000'000}), "128");
   read_overlap(section, plan);
+  read_placement(section, plan);
   read_profile(section, plan);
   section.finish();
   check_batch(section, plan, accumulation);

@@ -29,8 +29,10 @@ class Quotient {
 
  private:
   program::Flow flow(std::uint32_t index) const;
+  /// Node of a rank among those of the job.
+  std::int64_t node_of(std::uint32_t rank) const { return rank / cluster_.gpus_per_node; }
   bool is_between_nodes(std::uint32_t flow) const {
-    return topology_.node_of(world_.flows[flow].source) != topology_.node_of(world_.flows[flow].target);
+    return node_of(world_.flows[flow].source) != node_of(world_.flows[flow].target);
   }
   /// Share of a member's data that crosses each real link in all flows of a group together: inside nodes, and
   /// between nodes.
@@ -98,7 +100,7 @@ void Quotient::add_groups(program::Job& job) const {
     }
     std::set<std::int64_t> nodes;
     for (std::uint32_t m = real.member_begin; m < real.member_end; ++m) {
-      nodes.insert(topology_.node_of(world_.members[m]));
+      nodes.insert(node_of(world_.members[m]));
     }
     group.nodes = static_cast<std::int64_t>(nodes.size());
     std::sort(group.members.begin(), group.members.end());
@@ -208,7 +210,8 @@ program::Job build_job(const plan::ParallelPlan& plan, const hardware::ClusterSp
                        std::vector<program::Program> programs, const FoldOptions& options) {
   const Sample sample =
       options.fold && options.sample ? sample_replicas(cluster, plan) : Sample{cluster, plan};
-  const hardware::Topology topology(sample.cluster, sample.plan.gpus);
+  const hardware::Topology topology(sample.cluster,
+                                    plan::gpus_in_reach(sample.plan, sample.cluster.gpus_per_node));
   const World world = build_world(sample.plan, sample.cluster, topology, tied);
   const Partition classes = partition(world, sample.plan, topology, options.fold);
   program::Job job;

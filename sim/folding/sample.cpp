@@ -19,15 +19,20 @@ std::int64_t replicas_per_block(const hardware::ClusterSpec& cluster, const plan
 Sample sample_replicas(const hardware::ClusterSpec& cluster, const plan::ParallelPlan& plan) {
   Sample sample{cluster, plan};
   const std::int64_t block = replicas_per_block(cluster, plan);
-  const bool alike = cluster.oversubscription <= 1.0 && cluster.slow_gpus.empty();
+  const bool alike = cluster.fabric.is_non_blocking() && cluster.slow_gpus.empty() &&
+                     cluster.faults.empty() && plan.order == plan::kTensorDataPipeline && plan.nodes.empty();
   if (!alike || block == 0 || plan.data_parallel < 2 * block) return sample;
   sample.blocks = plan.data_parallel / block;
   sample.kept_blocks = 2;
   sample.plan.data_parallel = sample.kept_blocks * block;
   sample.plan.gpus = plan.gpus / sample.blocks * sample.kept_blocks;
   // Routes are charged the height of the fabric: the sample's must be as high.
-  const bool several_leaves = plan.gpus > cluster.gpus_per_node * cluster.nodes_per_leaf;
-  if (several_leaves) sample.cluster.nodes_per_leaf = 1;
+  const hardware::FabricSpec& fabric = cluster.fabric;
+  const bool several_leaves = plan.gpus > cluster.gpus_per_node * fabric.nodes_per_leaf;
+  const bool several_pods =
+      fabric.nodes_per_pod > 0 && plan.gpus > cluster.gpus_per_node * fabric.nodes_per_pod;
+  if (several_leaves) sample.cluster.fabric.nodes_per_leaf = 1;
+  if (several_pods) sample.cluster.fabric.nodes_per_pod = 1;
   return sample;
 }
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <map>
 
+#include "sim/hardware/rings.hpp"
+
 namespace trainsim::folding {
 
 namespace {
@@ -15,8 +17,9 @@ using program::PeerKind;
 /// Adds groups and flows to a world.
 class WorldBuilder {
  public:
-  WorldBuilder(const plan::ParallelPlan& plan, const hardware::Topology& topology, World& world)
-      : plan_(plan), topology_(topology), world_(world) {}
+  WorldBuilder(const plan::ParallelPlan& plan, const hardware::Topology& topology, std::int64_t gpus_per_node,
+               World& world)
+      : plan_(plan), topology_(topology), gpus_per_node_(gpus_per_node), world_(world) {}
 
   void add_tensor_groups();
   void add_data_groups();
@@ -29,15 +32,19 @@ class WorldBuilder {
   }
   void add_group(GroupKind kind, const std::vector<std::uint32_t>& members);
   void add_rings(std::uint32_t group, const std::vector<std::uint32_t>& members);
+  bool add_cable_rings(std::uint32_t group, const std::vector<std::uint32_t>& members);
+  void add_ring(std::uint32_t group, const std::vector<std::uint32_t>& order, double share);
   void add_flow(WorldFlow flow);
 
   const plan::ParallelPlan& plan_;
   const hardware::Topology& topology_;
+  std::int64_t gpus_per_node_;
   World& world_;
 };
 
 void WorldBuilder::add_flow(WorldFlow flow) {
-  const hardware::Route route = topology_.route(flow.source, flow.target);
+  const hardware::Route route = topology_.route(plan::gpu_of(plan_, flow.source, gpus_per_node_),
+                                                plan::gpu_of(plan_, flow.target, gpus_per_node_));
   flow.latency = route.latency;
   flow.path_begin = static_cast<std::uint32_t>(world_.paths.size());
   world_.paths.insert(world_.paths.end(), route.links.begin(), route.links.end());
@@ -45,12 +52,43 @@ void WorldBuilder::add_flow(WorldFlow flow) {
   world_.flows.push_back(flow);
 }
 
+void WorldBuilder::add_ring(std::uint32_t group, const std::vector<std::uint32_t>& order, double share) {
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    WorldFlow flow;
+    flow.source = order[i];
+    flow.target = order[(i + 1) % order.size()];
+    flow.group = group;
+    flow.share = share;
+    add_flow(flow);
+  }
+}
+
+/// Members that share a node and are cabled to each other use as many rings as their cables allow; false when
+/// that is not so.
+bool WorldBuilder::add_cable_rings(std::uint32_t group, const std::vector<std::uint32_t>& members) {
+  if (members.front() / gpus_per_node_ != members.back() / gpus_per_node_) return false;
+  std::vector<std::vector<std::int64_t>> cables(members.size());
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    for (const std::uint32_t other : members) {
+      cables[i].push_back(topology_.node().cables(members[i] % gpus_per_node_, other % gpus_per_node_));
+    }
+  }
+  const auto rings = hardware::disjoint_rings(cables);
+  for (const std::vector<std::int64_t>& ring : rings) {
+    std::vector<std::uint32_t> order;
+    for (const std::int64_t place : ring) order.push_back(members[static_cast<std::size_t>(place)]);
+    add_ring(group, order, 1.0 / static_cast<double>(rings.size()));
+  }
+  return !rings.empty();
+}
+
 /// One ring through all members, node by node. With g members in a node NCCL opens g rings that enter and
 /// leave each node at different members, so that all their NICs work; each ring carries 1/g of the data.
 /// Every other node is walked backwards, so that a hop between nodes leaves and arrives on the same rail.
 void WorldBuilder::add_rings(std::uint32_t group, const std::vector<std::uint32_t>& members) {
+  if (topology_.node().has_cables() && add_cable_rings(group, members)) return;
   std::map<std::int64_t, std::vector<std::uint32_t>> by_node;
-  for (const std::uint32_t member : members) by_node[topology_.node_of(member)].push_back(member);
+  for (const std::uint32_t member : members) by_node[member / gpus_per_node_].push_back(member);
   std::size_t rings = 1;
   if (by_node.size() > 1) {
     for (const auto& [node, inside] : by_node) rings = std::max(rings, inside.size());
@@ -63,14 +101,7 @@ void WorldBuilder::add_rings(std::uint32_t group, const std::vector<std::uint32_
       for (std::size_t i = 0; i < g; ++i) order.push_back(inside[(ring + (backwards ? g - 1 - i : i)) % g]);
       backwards = !backwards;
     }
-    for (std::size_t i = 0; i < order.size(); ++i) {
-      WorldFlow flow;
-      flow.source = order[i];
-      flow.target = order[(i + 1) % order.size()];
-      flow.group = group;
-      flow.share = 1.0 / static_cast<double>(rings);
-      add_flow(flow);
-    }
+    add_ring(group, order, 1.0 / static_cast<double>(rings));
   }
 }
 
@@ -152,7 +183,7 @@ World build_world(const plan::ParallelPlan& plan, const hardware::ClusterSpec& c
   for (const hardware::SlowGpu& slow : cluster.slow_gpus) {
     world.slowdown[static_cast<std::size_t>(slow.gpu)] *= slow.slowdown;
   }
-  WorldBuilder builder(plan, topology, world);
+  WorldBuilder builder(plan, topology, cluster.gpus_per_node, world);
   builder.add_tensor_groups();
   builder.add_data_groups();
   if (tied) builder.add_embedding_groups();

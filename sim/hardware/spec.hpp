@@ -92,16 +92,108 @@ struct LinkSpec {
 enum class IntraNodeKind {
   /// Every GPU has one port into a non-blocking switch (NVSwitch).
   kSwitch,
-  /// GPUs hang under one PCIe root; traffic between them shares each GPU's PCIe port.
+  /// GPUs hang under one PCIe root, or under the PCIe switches of one or several CPU sockets (`PcieTree`);
+  /// traffic between them shares each GPU's PCIe port and what is above it.
   kPcie,
+  /// GPUs are cabled to each other: each with each, or as `ClusterSpec::mesh` lists.
+  kMesh,
+};
+
+/// PCIe switches and CPU sockets of a node of kind kPcie. With gpus_per_switch 0 there is a single root.
+struct PcieTree {
+  std::int64_t gpus_per_switch = 0;
+  std::int64_t sockets = 1;
+  /// From a switch to its socket, and from one socket to another, effective, per direction.
+  BytesPerSecond uplink_bandwidth = 0;
+  BytesPerSecond socket_bandwidth = 0;
+  /// Whether GPUs can reach each other below a switch; without, their traffic goes through the memory of a
+  /// CPU.
+  bool peer_to_peer = true;
+};
+
+/// Cables between two GPUs of a node of kind kMesh.
+struct MeshLink {
+  std::int64_t first = 0;
+  std::int64_t second = 0;
+  std::int64_t cables = 1;
 };
 
 /// How nodes reach each other.
 enum class FabricKind {
-  /// Every NIC of a node connects to the node's leaf switch; leaves connect to a spine layer.
+  /// Every NIC of a node connects to the node's leaf switch; leaves connect to a spine layer, spine layers of
+  /// pods to a core layer.
   kFatTree,
   /// NIC i of each node connects to rail leaf i of its group of nodes; leaves connect to a spine layer.
   kRailOptimized,
+  /// The same, but each rail has a spine layer of its own and nothing connects rails: traffic to another rail
+  /// first crosses the node to the GPU on that rail.
+  kRailOnly,
+  /// Routers connected each with each in groups, and groups each with each.
+  kDragonfly,
+  /// Every node has a router with cables to its neighbours in each dimension.
+  kTorus,
+};
+
+/// How a fat tree or rails use several equal paths.
+enum class Spreading {
+  /// Traffic is spread evenly over all of them.
+  kIdeal,
+  /// Every flow stays on one, picked by a hash of its ends (ECMP).
+  kEcmp,
+};
+
+/// The switches between nodes. Bandwidth that switches offer upwards follows from the NICs below them.
+struct FabricSpec {
+  FabricKind kind = FabricKind::kFatTree;
+  /// Nodes below one leaf (fat tree) or below one group of rail leaves; nodes at one router (dragonfly).
+  std::int64_t nodes_per_leaf = 0;
+  /// Bandwidth that enters a leaf from below over what it has upwards; 1 is full bisection.
+  double oversubscription = 1.0;
+  /// Nodes of a pod, whose leaves share spines; 0 = all nodes are one pod.
+  std::int64_t nodes_per_pod = 0;
+  /// The same ratio for the spine layer of a pod.
+  double pod_oversubscription = 1.0;
+  /// Share of the bandwidth between switches that other jobs take, in [0, 1).
+  double background_load = 0;
+  Spreading spreading = Spreading::kIdeal;
+  /// Of the hash that spreads flows.
+  std::uint64_t seed = 0;
+  /// Latency of one switch-to-switch hop.
+  Seconds switch_latency = 0;
+  /// Nodes that switches of a given radix can connect; 0 = any number.
+  std::int64_t max_nodes = 0;
+  /// Dragonfly: routers in a group; effective bandwidth between two routers of a group and between two
+  /// groups.
+  std::int64_t routers_per_group = 0;
+  BytesPerSecond local_bandwidth = 0;
+  BytesPerSecond global_bandwidth = 0;
+  /// Torus: nodes in each dimension, and effective bandwidth between neighbours.
+  std::vector<std::int64_t> dimensions;
+  BytesPerSecond link_bandwidth = 0;
+
+  /// Whether it has leaves and spines.
+  bool is_tree() const;
+  /// Whether nothing between the leaves can limit a flow: full bisection, ideally spread, and all ours.
+  bool is_non_blocking() const;
+};
+
+/// What a fault hits.
+enum class FaultPlace {
+  /// A NIC; failed, its GPUs use the next one of their node.
+  kNic,
+  /// A GPU's port into its node.
+  kGpuPort,
+  /// The cables from a leaf switch upwards.
+  kLeafUplinks,
+};
+
+/// A part of the network that works worse than it should.
+struct Fault {
+  FaultPlace place = FaultPlace::kNic;
+  /// Number of the NIC, GPU or leaf in the whole cluster.
+  std::int64_t index = 0;
+  /// Share of its bandwidth that is left, in (0, 1]; 0 = it is gone, which only a NIC may be.
+  double bandwidth = 1.0;
 };
 
 /// A GPU that runs slower than its type, by a factor on its compute times (>= 1).
@@ -119,19 +211,16 @@ struct ClusterSpec {
   /// NICs of a node; GPU g uses NIC g * nics_per_node / gpus_per_node. 0 only for single-node clusters.
   std::int64_t nics_per_node = 0;
   IntraNodeKind intra_node_kind = IntraNodeKind::kSwitch;
-  /// From a GPU to the switch or PCIe root of its node.
+  /// From a GPU to the switch or PCIe root of its node, or along one cable of a mesh.
   LinkSpec intra_node;
+  PcieTree pcie_tree;
+  /// Cables of a mesh; empty = one between each two GPUs.
+  std::vector<MeshLink> mesh;
   /// From a GPU to its NIC.
   LinkSpec pcie;
   /// From a NIC to its leaf switch.
   LinkSpec nic;
-  FabricKind fabric = FabricKind::kFatTree;
-  /// Nodes below one leaf (fat-tree) or below one group of rail leaves (rail-optimised).
-  std::int64_t nodes_per_leaf = 0;
-  /// Bandwidth below a leaf over bandwidth above it; 1 is full bisection.
-  double oversubscription = 1.0;
-  /// Latency of one switch-to-switch hop.
-  Seconds switch_latency = 0;
+  FabricSpec fabric;
   /// Fixed cost of starting a collective on the GPU (kernel launch and protocol set-up).
   Seconds collective_latency = 0;
   /// The same for a point-to-point message.
@@ -143,6 +232,10 @@ struct ClusterSpec {
   /// Largest number of GPUs that exist; 0 when the cluster can be grown freely.
   std::int64_t max_gpus = 0;
   std::vector<SlowGpu> slow_gpus;
+  std::vector<Fault> faults;
+
+  /// What a GPU can send inside a node to the others of a communicator of `members` there, together.
+  BytesPerSecond bandwidth_within(std::int64_t members) const;
 };
 
 }  // namespace trainsim::hardware

@@ -2,139 +2,148 @@
 #include "sim/hardware/topology.hpp"
 
 #include <algorithm>
-#include <array>
-#include <limits>
 #include <stdexcept>
 
 namespace trainsim::hardware {
 
-namespace {
-
-constexpr std::array<const char*, 5> kVertexNames = {"gpu", "node switch", "nic", "leaf", "spine"};
-
-std::string vertex_name(const Vertex& vertex) {
-  if (vertex.kind == VertexKind::kSpine) return "spine layer";
-  return std::string(kVertexNames[static_cast<std::size_t>(vertex.kind)]) + " " +
-         std::to_string(vertex.index);
-}
-
-}  // namespace
-
-Topology::Topology(const ClusterSpec& spec, std::int64_t gpus) : spec_(spec) {
-  const std::int64_t nodes = (gpus + spec.gpus_per_node - 1) / spec.gpus_per_node;
-  for (std::int64_t node = 0; node < nodes; ++node) {
-    add_node(node, std::min(spec.gpus_per_node, gpus - node * spec.gpus_per_node));
+Topology::Topology(const ClusterSpec& spec, std::int64_t gpus)
+    : spec_(spec),
+      nodes_((gpus + spec.gpus_per_node - 1) / spec.gpus_per_node),
+      node_(spec),
+      fabric_(spec, nodes_) {
+  for (std::int64_t node = 0; node < nodes_; ++node) {
+    for (const DirectedLink& link : node_.links()) bandwidth_.push_back(link.bandwidth);
   }
-  if (nodes > 1) add_fabric(nodes);
-  up_.resize(boost::num_vertices(graph_));
+  bandwidth_.insert(bandwidth_.end(), 2 * static_cast<std::size_t>(nics()), spec.nic.effective_bandwidth());
+  for (const DirectedLink& link : fabric_.links()) bandwidth_.push_back(link.bandwidth);
+  for (const Fault& fault : spec.faults) apply(fault);
 }
 
-Topology::VertexId Topology::add_vertex(VertexKind kind, std::int64_t index) {
-  return boost::add_vertex(Vertex{kind, index}, graph_);
-}
-
-void Topology::connect(VertexId lower, VertexId upper, BytesPerSecond bandwidth, Seconds latency) {
-  const auto up = static_cast<std::uint32_t>(bandwidth_.size());
-  if (up_.size() <= lower) up_.resize(lower + 1);
-  up_[lower].push_back(boost::add_edge(lower, upper, Edge{bandwidth, latency, up, up + 1}, graph_).first);
-  boost::add_edge(upper, lower, Edge{bandwidth, 0.0, up + 1, up}, graph_);
-  bandwidth_.insert(bandwidth_.end(), 2, bandwidth);
-  ends_.emplace_back(lower, upper);
-  ends_.emplace_back(upper, lower);
-}
-
-void Topology::add_node(std::int64_t node, std::int64_t gpus) {
-  const VertexId node_switch = add_vertex(VertexKind::kNodeSwitch, node);
-
-  for (std::int64_t nic = 0; nic < spec_.nics_per_node; ++nic) {
-    nics_.push_back(add_vertex(VertexKind::kNic, node * spec_.nics_per_node + nic));
-    if (spec_.intra_node_kind == IntraNodeKind::kPcie) {
-      connect(node_switch, nics_.back(), spec_.pcie.effective_bandwidth(), spec_.pcie.latency);
-    }
-  }
-  for (std::int64_t local = 0; local < gpus; ++local) {
-    gpus_.push_back(add_vertex(VertexKind::kGpu, node * spec_.gpus_per_node + local));
-    connect(gpus_.back(), node_switch, spec_.intra_node.effective_bandwidth(), spec_.intra_node.latency);
-    if (spec_.intra_node_kind == IntraNodeKind::kSwitch && spec_.nics_per_node > 0) {
-      const auto nic = static_cast<std::size_t>(nic_of(node * spec_.gpus_per_node + local));
-      connect(gpus_.back(), nics_[nic], spec_.pcie.effective_bandwidth(), spec_.pcie.latency);
-    }
+/// A fault beyond the nodes in use hits nobody.
+void Topology::apply(const Fault& fault) {
+  if (fault.bandwidth <= 0) return;
+  const auto is_hit = [&fault](const Vertex& end, VertexKind kind) {
+    return end.kind == kind && end.index == fault.index;
+  };
+  for (std::uint32_t id = 0; id < link_count(); ++id) {
+    const DirectedLink at = link(id);
+    const bool nic = fault.place == FaultPlace::kNic && id >= first_nic_link() &&
+                     (is_hit(at.from, VertexKind::kNic) || is_hit(at.to, VertexKind::kNic));
+    const bool port = fault.place == FaultPlace::kGpuPort &&
+                      (is_hit(at.from, VertexKind::kGpu) || is_hit(at.to, VertexKind::kGpu)) &&
+                      at.from.kind != VertexKind::kNic && at.to.kind != VertexKind::kNic;
+    const bool uplink = fault.place == FaultPlace::kLeafUplinks && id >= first_fabric_link() &&
+                        (is_hit(at.from, VertexKind::kLeaf) || is_hit(at.to, VertexKind::kLeaf));
+    if (nic || port || uplink) bandwidth_[id] *= fault.bandwidth;
   }
 }
 
-void Topology::add_fabric(std::int64_t nodes) {
-  const bool rails = spec_.fabric == FabricKind::kRailOptimized;
-  const std::int64_t leaves_per_group = rails ? spec_.nics_per_node : 1;
-  const std::int64_t nics_per_leaf = spec_.nodes_per_leaf * (rails ? 1 : spec_.nics_per_node);
-  const std::int64_t groups = (nodes + spec_.nodes_per_leaf - 1) / spec_.nodes_per_leaf;
-  std::vector<VertexId> leaves;
-  for (std::int64_t leaf = 0; leaf < groups * leaves_per_group; ++leaf) {
-    leaves.push_back(add_vertex(VertexKind::kLeaf, leaf));
-  }
-  // Leaf, spine, leaf. Charged to every route between nodes, because where a job's nodes lie is not known
-  // beforehand.
-  const Seconds fabric_latency = (leaves.size() > 1 ? 3.0 : 1.0) * spec_.switch_latency;
-  for (std::size_t nic = 0; nic < nics_.size(); ++nic) {
-    const std::int64_t group = static_cast<std::int64_t>(nic) / spec_.nics_per_node / spec_.nodes_per_leaf;
-    const std::int64_t rail = rails ? static_cast<std::int64_t>(nic) % spec_.nics_per_node : 0;
-    connect(nics_[nic], leaves[static_cast<std::size_t>(group * leaves_per_group + rail)],
-            spec_.nic.effective_bandwidth(), spec_.nic.latency + fabric_latency);
-  }
-  if (leaves.size() < 2) return;
-  const VertexId spine = add_vertex(VertexKind::kSpine, 0);
-  const BytesPerSecond uplinks =
-      static_cast<double>(nics_per_leaf) * spec_.nic.effective_bandwidth() / spec_.oversubscription;
-  for (const VertexId leaf : leaves) connect(leaf, spine, uplinks, 0.0);
+bool Topology::works(std::int64_t nic) const {
+  return std::none_of(spec_.faults.begin(), spec_.faults.end(), [nic](const Fault& fault) {
+    return fault.place == FaultPlace::kNic && fault.index == nic && fault.bandwidth <= 0;
+  });
 }
 
-std::vector<Topology::Climb> Topology::climbs(std::int64_t gpu) const {
-  std::vector<Climb> found = {{gpus_[static_cast<std::size_t>(gpu)], {}}};
-  for (std::size_t next = 0; next < found.size(); ++next) {
-    const Climb at = found[next];
-    for (const Graph::edge_descriptor& edge : up_[at.vertex]) {
-      const Vertex& above = graph_[boost::target(edge, graph_)];
-      if (above.kind == VertexKind::kNic && above.index != nic_of(gpu)) continue;
-      Climb higher{boost::target(edge, graph_), at.edges};
-      higher.edges.push_back(edge);
-      found.push_back(std::move(higher));
-    }
+std::int64_t Topology::nic_of(std::int64_t gpu) const {
+  const std::int64_t first = node_of(gpu) * spec_.nics_per_node;
+  const std::int64_t own = gpu % spec_.gpus_per_node * spec_.nics_per_node / spec_.gpus_per_node;
+  for (std::int64_t step = 0; step < spec_.nics_per_node; ++step) {
+    const std::int64_t nic = first + (own + step) % spec_.nics_per_node;
+    if (works(nic)) return nic;
   }
-  return found;
+  throw std::logic_error("a node of a checked cluster has no NIC that works");
 }
 
-/// Uplinks that carry as much as all NICs below them together can never be what limits a flow.
-bool Topology::can_bind(const Graph::edge_descriptor& edge) const {
-  return spec_.oversubscription > 1.0 || graph_[boost::target(edge, graph_)].kind != VertexKind::kSpine;
+void Topology::append_node_path(std::int64_t node, const Vertex& from, const Vertex& to, Route& route) const {
+  const auto base = static_cast<std::uint32_t>(static_cast<std::size_t>(node) * node_.links().size());
+  const std::vector<std::uint32_t>& path = node_.path(from, to);
+  if (path.empty()) throw std::logic_error("no path between two devices of a checked node");
+  for (const std::uint32_t link : path) {
+    route.links.push_back(base + link);
+    route.latency += node_.links()[link].latency;
+  }
+}
+
+std::int64_t Topology::gpu_on_rail(std::int64_t source_gpu, std::int64_t target_gpu) const {
+  return node_of(source_gpu) * spec_.gpus_per_node + target_gpu % spec_.gpus_per_node;
+}
+
+void Topology::append_network_path(std::int64_t source_gpu, std::int64_t target_gpu, Route& route) const {
+  const auto local_gpu = [this](std::int64_t gpu) {
+    return Vertex{VertexKind::kGpu, gpu % spec_.gpus_per_node};
+  };
+  const auto local_nic = [this](std::int64_t nic) {
+    return Vertex{VertexKind::kNic, nic % spec_.nics_per_node};
+  };
+  const std::int64_t out = nic_of(source_gpu);
+  const std::int64_t in = nic_of(target_gpu);
+  const std::size_t leave = fabric_.switch_of(out);
+  const std::size_t arrive = fabric_.switch_of(in);
+  append_node_path(node_of(source_gpu), local_gpu(source_gpu), local_nic(out), route);
+  const auto nic_link = [this](std::int64_t nic, std::size_t direction) {
+    return static_cast<std::uint32_t>(first_nic_link() + 2 * static_cast<std::size_t>(nic) + direction);
+  };
+  route.links.push_back(nic_link(out, 0));
+  const std::uint64_t flow = static_cast<std::uint64_t>(out) << 32U | static_cast<std::uint64_t>(in);
+  for (const std::uint32_t link : fabric_.path(leave, arrive, flow))
+    route.links.push_back(static_cast<std::uint32_t>(first_fabric_link() + link));
+  route.links.push_back(nic_link(in, 1));
+  route.latency += spec_.nic.latency + fabric_.latency(leave, arrive);
+  append_node_path(node_of(target_gpu), local_nic(in), local_gpu(target_gpu), route);
+}
+
+bool Topology::can_bind(std::uint32_t link) const {
+  if (link < first_fabric_link()) return true;
+  const DirectedLink& at = fabric_.links()[link - first_fabric_link()];
+  return at.can_bind || bandwidth_[link] < at.bandwidth;
 }
 
 Route Topology::route(std::int64_t source_gpu, std::int64_t target_gpu) const {
-  const std::vector<Climb> up = climbs(source_gpu);
-  const std::vector<Climb> down = climbs(target_gpu);
-  const Climb* best_up = nullptr;
-  const Climb* best_down = nullptr;
-  std::size_t fewest = std::numeric_limits<std::size_t>::max();
-  for (const Climb& left : up) {
-    for (const Climb& right : down) {
-      if (left.vertex != right.vertex || left.edges.size() + right.edges.size() >= fewest) continue;
-      fewest = left.edges.size() + right.edges.size();
-      best_up = &left;
-      best_down = &right;
-    }
-  }
-  if (best_up == nullptr) throw std::logic_error("no route between two GPUs of a checked cluster");
-  Route route;
-  for (const auto& edge : best_up->edges) {
-    if (can_bind(edge)) route.links.push_back(graph_[edge].link);
-    route.latency += graph_[edge].latency;
-  }
-  for (auto edge = best_down->edges.rbegin(); edge != best_down->edges.rend(); ++edge) {
-    if (can_bind(*edge)) route.links.push_back(graph_[*edge].reverse);
-  }
+  Route route = walk(source_gpu, target_gpu);
+  std::erase_if(route.links, [this](std::uint32_t link) { return !can_bind(link); });
   return route;
 }
 
-std::string Topology::link_name(std::uint32_t link) const {
-  return vertex_name(graph_[ends_[link].first]) + " -> " + vertex_name(graph_[ends_[link].second]);
+Route Topology::walk(std::int64_t source_gpu, std::int64_t target_gpu) const {
+  Route route;
+  const auto gpu = [this](std::int64_t global) {
+    return Vertex{VertexKind::kGpu, global % spec_.gpus_per_node};
+  };
+  const std::int64_t node = node_of(source_gpu);
+  if (node == node_of(target_gpu)) {
+    append_node_path(node, gpu(source_gpu), gpu(target_gpu), route);
+    return route;
+  }
+  if (fabric_.connects(fabric_.switch_of(nic_of(source_gpu)), fabric_.switch_of(nic_of(target_gpu)))) {
+    append_network_path(source_gpu, target_gpu, route);
+    return route;
+  }
+  const std::int64_t relay = gpu_on_rail(source_gpu, target_gpu);
+  append_node_path(node, gpu(source_gpu), gpu(relay), route);
+  append_network_path(relay, target_gpu, route);
+  return route;
+}
+
+DirectedLink Topology::link(std::uint32_t link) const {
+  if (link >= first_fabric_link()) return fabric_.links()[link - first_fabric_link()];
+  if (link >= first_nic_link()) {
+    const auto nic = static_cast<std::int64_t>((link - first_nic_link()) / 2);
+    DirectedLink up{{VertexKind::kNic, nic},
+                    fabric_.vertex(fabric_.switch_of(nic)),
+                    spec_.nic.effective_bandwidth(),
+                    spec_.nic.latency};
+    if ((link - first_nic_link()) % 2 == 1) std::swap(up.from, up.to);
+    return up;
+  }
+  const auto node = static_cast<std::int64_t>(link / node_.links().size());
+  DirectedLink inside = node_.links()[link % node_.links().size()];
+  for (Vertex* end : {&inside.from, &inside.to}) end->index += node * node_.count(end->kind);
+  return inside;
+}
+
+std::string Topology::link_name(std::uint32_t id) const {
+  const DirectedLink at = link(id);
+  return to_string(at.from) + " -> " + to_string(at.to);
 }
 
 }  // namespace trainsim::hardware

@@ -113,24 +113,24 @@ std::int64_t stage_parameters(const model::ModelSpec& model, const plan::Paralle
   return parameters;
 }
 
-RingEstimate tensor_ring(const hardware::ClusterSpec& cluster, const plan::ParallelPlan& plan) {
-  RingEstimate ring{cluster.intra_node.effective_bandwidth(), cluster.collective_latency,
+/// Ring of a group of `size` with `inside` members per node, each of which has its share of the NICs.
+RingEstimate ring_estimate(const hardware::ClusterSpec& cluster, std::int64_t size, std::int64_t inside) {
+  RingEstimate ring{cluster.bandwidth_within(std::min(size, inside)), cluster.collective_latency,
                     cluster.intra_node.latency};
-  if (plan.tensor_parallel <= cluster.gpus_per_node) return ring;
-  const double nics = static_cast<double>(cluster.nics_per_node);
+  if (size <= inside) return ring;
+  const double nics =
+      static_cast<double>(inside * cluster.nics_per_node) / static_cast<double>(cluster.gpus_per_node);
   ring.rate = std::min(ring.rate, nics * cluster.nic.effective_bandwidth());
   return ring;
 }
 
+RingEstimate tensor_ring(const hardware::ClusterSpec& cluster, const plan::ParallelPlan& plan) {
+  return ring_estimate(cluster, plan.tensor_parallel,
+                       plan::tensor_ranks_in_node(plan, cluster.gpus_per_node));
+}
+
 RingEstimate data_ring(const hardware::ClusterSpec& cluster, const plan::ParallelPlan& plan) {
-  RingEstimate ring{cluster.intra_node.effective_bandwidth(), cluster.collective_latency,
-                    cluster.intra_node.latency};
-  const std::int64_t in_node = std::max<std::int64_t>(1, cluster.gpus_per_node / plan.tensor_parallel);
-  if (plan.data_parallel <= in_node) return ring;
-  const double nics =
-      static_cast<double>(in_node * cluster.nics_per_node) / static_cast<double>(cluster.gpus_per_node);
-  ring.rate = std::min(ring.rate, nics * cluster.nic.effective_bandwidth());
-  return ring;
+  return ring_estimate(cluster, plan.data_parallel, plan::data_ranks_in_node(plan, cluster.gpus_per_node));
 }
 
 std::vector<program::Program> lower(const model::ModelSpec& model, const plan::ParallelPlan& plan,

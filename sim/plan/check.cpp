@@ -67,6 +67,16 @@ bool applies(const Rule& rule, const std::vector<std::string>& unread) {
 
 }  // namespace
 
+Problems check_cluster(const ClusterSpec& cluster, std::int64_t gpus) {
+  ParallelPlan plan;
+  plan.gpus = plan.data_parallel = gpus;
+  const ModelSpec model;
+  const Facts facts{plan, model, cluster};
+  Problems problems;
+  for (const Rule& rule : world_rules()) rule.apply(facts, problems);
+  return problems;
+}
+
 Problems check(const ParallelPlan& plan, const ModelSpec& model, const ClusterSpec& cluster,
                const std::vector<std::string>& unread) {
   const Facts facts{plan, model, cluster};

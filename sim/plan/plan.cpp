@@ -2,9 +2,37 @@
 #include "sim/plan/plan.hpp"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 
 namespace trainsim::plan {
+
+namespace {
+
+std::int64_t degree(const ParallelPlan& plan, Axis axis) {
+  const std::array<std::int64_t, 3> degrees = {plan.tensor_parallel, plan.data_parallel,
+                                               plan.pipeline_parallel};
+  return degrees[static_cast<std::size_t>(axis)];
+}
+
+/// The coordinate of one axis, constant as the position is.
+template <class Position>
+auto& coordinate(Position& at, Axis axis) {
+  if (axis == Axis::kTensor) return at.tensor;
+  return axis == Axis::kData ? at.data : at.stage;
+}
+
+std::int64_t ranks_in_node(const ParallelPlan& plan, Axis axis, std::int64_t gpus_per_node) {
+  std::int64_t inside = 0;
+  Coordinates at;
+  std::int64_t& place = coordinate(at, axis);
+  for (place = 0; place < degree(plan, axis); ++place) {
+    if (rank_of(plan, at) < gpus_per_node) ++inside;
+  }
+  return inside;
+}
+
+}  // namespace
 
 std::vector<std::int64_t> stage_layers(const ParallelPlan& plan, const model::ModelSpec& model) {
   if (!plan.pipeline_layout.empty()) return plan.pipeline_layout;
@@ -25,15 +53,48 @@ std::vector<std::int64_t> stage_layers(const ParallelPlan& plan, const model::Mo
 }
 
 std::int64_t rank_of(const ParallelPlan& plan, const Coordinates& at) {
-  return at.tensor + plan.tensor_parallel * (at.data + plan.data_parallel * at.stage);
+  std::int64_t rank = 0;
+  for (auto axis = plan.order.rbegin(); axis != plan.order.rend(); ++axis) {
+    rank = rank * degree(plan, *axis) + coordinate(at, *axis);
+  }
+  return rank;
 }
 
 Coordinates coordinates_of(const ParallelPlan& plan, std::int64_t rank) {
   Coordinates at;
-  at.tensor = rank % plan.tensor_parallel;
-  at.data = rank / plan.tensor_parallel % plan.data_parallel;
-  at.stage = rank / plan.tensor_parallel / plan.data_parallel;
+  for (const Axis axis : plan.order) {
+    coordinate(at, axis) = rank % degree(plan, axis);
+    rank /= degree(plan, axis);
+  }
   return at;
+}
+
+std::int64_t gpu_of(const ParallelPlan& plan, std::int64_t rank, std::int64_t gpus_per_node) {
+  if (plan.nodes.empty()) return rank;
+  const std::int64_t node = plan.nodes[static_cast<std::size_t>(rank / gpus_per_node)];
+  return node * gpus_per_node + rank % gpus_per_node;
+}
+
+std::int64_t gpus_in_reach(const ParallelPlan& plan, std::int64_t gpus_per_node) {
+  if (plan.nodes.empty()) return plan.gpus;
+  return (*std::max_element(plan.nodes.begin(), plan.nodes.end()) + 1) * gpus_per_node;
+}
+
+std::int64_t tensor_ranks_in_node(const ParallelPlan& plan, std::int64_t gpus_per_node) {
+  return ranks_in_node(plan, Axis::kTensor, gpus_per_node);
+}
+
+std::int64_t data_ranks_in_node(const ParallelPlan& plan, std::int64_t gpus_per_node) {
+  return ranks_in_node(plan, Axis::kData, gpus_per_node);
+}
+
+std::string to_string(const RankOrder& order) {
+  std::string text;
+  for (const Axis axis : order) {
+    static constexpr std::array<const char*, 3> names = {"tp", "dp", "pp"};
+    text += (text.empty() ? "" : "-") + std::string(names[static_cast<std::size_t>(axis)]);
+  }
+  return text;
 }
 
 std::string to_string(ScheduleKind kind) {

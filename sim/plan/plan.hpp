@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -32,6 +33,14 @@ enum class Launch { kEager, kCompiled, kCudaGraph, kBlocking };
 /// How far chains of element-wise kernels are merged: not at all, as Megatron-LM's fused kernels do
 /// (bias+GELU, bias+dropout+add, scale+mask+softmax, fused norms), or as a compiler would.
 enum class Fusion { kNone, kStandard, kCompiled };
+
+/// What ranks are counted along.
+enum class Axis { kTensor, kData, kPipeline };
+/// Axes from the innermost, whose neighbours have consecutive ranks, to the outermost.
+using RankOrder = std::array<Axis, 3>;
+/// Megatron-LM's order, and that with its --use-tp-pp-dp-mapping.
+inline constexpr RankOrder kTensorDataPipeline = {Axis::kTensor, Axis::kData, Axis::kPipeline};
+inline constexpr RankOrder kTensorPipelineData = {Axis::kTensor, Axis::kPipeline, Axis::kData};
 
 struct Recompute {
   RecomputeGranularity granularity = RecomputeGranularity::kNone;
@@ -90,6 +99,10 @@ struct ParallelPlan {
   /// Whether fused norms keep a row in registers and read it once (apex FastLayerNorm, Transformer Engine),
   /// as Megatron-LM does since 2022 unless --no-persist-layer-norm is given, or are those of apex before.
   bool persistent_norm = true;
+  /// Which ranks sit next to each other: axes from the innermost to the outermost.
+  RankOrder order = kTensorDataPipeline;
+  /// Nodes of the cluster that the job runs on, in the order of its ranks; empty = the first ones.
+  std::vector<std::int64_t> nodes;
   /// Device memory kept for the CUDA context, NCCL and cuBLAS workspaces.
   Bytes memory_reserve = 0;
   std::optional<StageProfile> profile;
@@ -110,6 +123,10 @@ struct ParallelPlan {
 Problems check(const ParallelPlan& plan, const model::ModelSpec& model, const hardware::ClusterSpec& cluster,
                const std::vector<std::string>& unread = {});
 
+/// Everything that keeps `gpus` GPUs of a cluster from working together, whatever runs on them; the same
+/// paths.
+Problems check_cluster(const hardware::ClusterSpec& cluster, std::int64_t gpus);
+
 /// What is legal but probably not meant (key/value heads replicated, tensor parallelism across nodes, …).
 Problems warnings(const ParallelPlan& plan, const model::ModelSpec& model,
                   const hardware::ClusterSpec& cluster);
@@ -118,7 +135,7 @@ Problems warnings(const ParallelPlan& plan, const model::ModelSpec& model,
 /// the middle stages first, because the first and last also hold embedding and head.
 std::vector<std::int64_t> stage_layers(const ParallelPlan& plan, const model::ModelSpec& model);
 
-/// Position of a rank in the grid. Tensor ranks are innermost, then data, then pipeline, as in Megatron-LM.
+/// Position of a rank in the grid.
 struct Coordinates {
   std::int64_t tensor = 0;
   std::int64_t data = 0;
@@ -129,7 +146,16 @@ struct Coordinates {
 std::int64_t rank_of(const ParallelPlan& plan, const Coordinates& at);
 Coordinates coordinates_of(const ParallelPlan& plan, std::int64_t rank);
 
+/// GPU of the cluster that a rank runs on.
+std::int64_t gpu_of(const ParallelPlan& plan, std::int64_t rank, std::int64_t gpus_per_node);
+/// GPUs from the cluster's first to the last that the job uses.
+std::int64_t gpus_in_reach(const ParallelPlan& plan, std::int64_t gpus_per_node);
+/// Tensor-parallel ranks, and data-parallel ones, that share a node with rank 0 and its group.
+std::int64_t tensor_ranks_in_node(const ParallelPlan& plan, std::int64_t gpus_per_node);
+std::int64_t data_ranks_in_node(const ParallelPlan& plan, std::int64_t gpus_per_node);
+
 /// Names as the configuration file spells them.
+std::string to_string(const RankOrder& order);
 std::string to_string(ScheduleKind kind);
 std::string to_string(RecomputeGranularity granularity);
 std::string to_string(RecomputeMethod method);

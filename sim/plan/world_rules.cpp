@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include "sim/base/spelling.hpp"
+#include "sim/hardware/fabric_graph.hpp"
 #include "sim/plan/rules.hpp"
 
 namespace trainsim::plan {
@@ -96,6 +99,81 @@ void check_slow_gpus(const Facts& facts, Problems& problems) {
   }
 }
 
+void check_max_nodes(const Facts& facts, Problems& problems) {
+  const std::int64_t most = facts.cluster.fabric.max_nodes;
+  const std::int64_t nodes =
+      gpus_in_reach(facts.plan, facts.cluster.gpus_per_node) / facts.cluster.gpus_per_node;
+  if (most == 0 || nodes <= most || nodes < 2) return;
+  problems.push_back({"gpus", text(facts.plan.gpus) + " needs " + text(nodes) + " nodes, more than the " +
+                                  text(most) + " that the fabric can connect; use at most " +
+                                  text(most * facts.cluster.gpus_per_node) + " GPUs or a larger fabric"});
+}
+
+void check_placement(const Facts& facts, Problems& problems) {
+  const auto& [plan, model, cluster] = facts;
+  if (plan.nodes.empty()) return;
+  const std::int64_t needed = (plan.gpus + cluster.gpus_per_node - 1) / cluster.gpus_per_node;
+  const auto given = static_cast<std::int64_t>(plan.nodes.size());
+  if (given != needed) {
+    problems.push_back({"plan.placement", "names " + text(given) + " nodes, but " + text(plan.gpus) +
+                                              " GPUs fill " + text(needed) + " of " +
+                                              text(cluster.gpus_per_node) + " GPUs each"});
+  }
+  std::vector<std::int64_t> sorted = plan.nodes;
+  std::sort(sorted.begin(), sorted.end());
+  const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
+  if (twice != sorted.end())
+    problems.push_back({"plan.placement", "names node " + text(*twice) + " twice; a node can be used once"});
+  if (cluster.max_gpus > 0 && (sorted.back() + 1) * cluster.gpus_per_node > cluster.max_gpus) {
+    problems.push_back({"plan.placement",
+                        "node " + text(sorted.back()) + " does not exist; the cluster has " +
+                            text(cluster.max_gpus / cluster.gpus_per_node) + " nodes, from 0 on (max_gpus)"});
+  }
+}
+
+/// How many parts of the kind that a fault hits lie in the job's reach, and what they are called.
+std::pair<std::int64_t, std::string> parts_in_reach(const Facts& facts, hardware::FaultPlace place) {
+  const ClusterSpec& cluster = facts.cluster;
+  const std::int64_t gpus = gpus_in_reach(facts.plan, cluster.gpus_per_node);
+  const std::int64_t nodes = (gpus + cluster.gpus_per_node - 1) / cluster.gpus_per_node;
+  switch (place) {
+    case hardware::FaultPlace::kNic:
+      return {nodes > 1 ? nodes * cluster.nics_per_node : 0, "nic"};
+    case hardware::FaultPlace::kGpuPort:
+      return {gpus, "gpu_port"};
+    case hardware::FaultPlace::kLeafUplinks:
+      return {hardware::FabricGraph(cluster, nodes).count(hardware::VertexKind::kLeaf), "leaf"};
+  }
+  return {0, ""};
+}
+
+bool all_nics_failed(const ClusterSpec& cluster, std::int64_t node) {
+  std::set<std::int64_t> failed;
+  for (const hardware::Fault& fault : cluster.faults) {
+    const bool gone = fault.place == hardware::FaultPlace::kNic && fault.bandwidth <= 0;
+    if (gone && fault.index / cluster.nics_per_node == node) failed.insert(fault.index);
+  }
+  return static_cast<std::int64_t>(failed.size()) == cluster.nics_per_node;
+}
+
+void check_faults(const Facts& facts, Problems& problems) {
+  const ClusterSpec& cluster = facts.cluster;
+  for (std::size_t i = 0; i < cluster.faults.size(); ++i) {
+    const hardware::Fault& fault = cluster.faults[i];
+    const auto [count, key] = parts_in_reach(facts, fault.place);
+    const std::string field = "cluster.faults[" + std::to_string(i) + "]." + key;
+    if (fault.index >= count) {
+      problems.push_back({field, text(fault.index) + " is not within reach of the job, which sees " +
+                                     (count > 1   ? "0 to " + text(count - 1)
+                                      : count > 0 ? "only 0"
+                                                  : "none")});
+    } else if (fault.bandwidth <= 0 && all_nics_failed(cluster, fault.index / cluster.nics_per_node)) {
+      problems.push_back({field, "leaves node " + text(fault.index / cluster.nics_per_node) +
+                                     " without a NIC that works; leave the node out (plan.placement)"});
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<Rule> world_rules() {
@@ -107,6 +185,11 @@ std::vector<Rule> world_rules() {
       {{"gpus", "cluster.gpus_per_node", "cluster.nics_per_node"}, check_network},
       {{"cluster.gpus_per_node", "cluster.nics_per_node"}, check_nics},
       {{"gpus", "cluster.slow_gpus"}, check_slow_gpus},
+      {{"gpus", "plan.placement", "cluster.gpus_per_node", "cluster.fabric"}, check_max_nodes},
+      {{"gpus", "plan.placement", "cluster.gpus_per_node", "cluster.max_gpus"}, check_placement},
+      {{"gpus", "plan.placement", "cluster.gpus_per_node", "cluster.nics_per_node", "cluster.fabric",
+        "cluster.faults"},
+       check_faults},
   };
 }
 

@@ -43,8 +43,8 @@ hardware::ClusterSpec round_cluster() {
   cluster.intra_node = {100e9, 1.0, 1e-6};
   cluster.pcie = {50e9, 1.0, 1e-6};
   cluster.nic = {10e9, 1.0, 2e-6};
-  cluster.nodes_per_leaf = 2;
-  cluster.switch_latency = 1e-6;
+  cluster.fabric.nodes_per_leaf = 2;
+  cluster.fabric.switch_latency = 1e-6;
   cluster.collective_latency = 5e-6;
   cluster.point_to_point_latency = 5e-6;
   return cluster;

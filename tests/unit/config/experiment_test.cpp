@@ -32,7 +32,7 @@ TEST_F(Load, FillsEveryPart) {
   EXPECT_EQ(run.cluster.gpu.memory, 85'899'345'920);  // 80 * 2^30
   EXPECT_EQ(run.cluster.gpu.peak_fp8, 0.0);
   EXPECT_EQ(run.cluster.nic.bandwidth, 25e9);
-  EXPECT_EQ(run.cluster.fabric, hardware::FabricKind::kFatTree);
+  EXPECT_EQ(run.cluster.fabric.kind, hardware::FabricKind::kFatTree);
   EXPECT_EQ(run.plan.data_parallel, 2);               // 16 / (2 * 4)
   EXPECT_EQ(run.plan.global_batch_size, 2);           // 1 * 2
   EXPECT_EQ(run.plan.memory_reserve, 1'610'612'736);  // 1.5 * 2^30

@@ -93,9 +93,9 @@ TEST(Folding, RingsCarryTheWholeMessageOnce) {
 /// can't matter, whatever share of a ring's members sits in a node.
 TEST(Folding, RingsStayOnTheirRails) {
   hardware::ClusterSpec cluster = tests::round_cluster();
-  cluster.fabric = hardware::FabricKind::kRailOptimized;
-  cluster.nodes_per_leaf = 4;
-  cluster.oversubscription = 8.0;
+  cluster.fabric.kind = hardware::FabricKind::kRailOptimized;
+  cluster.fabric.nodes_per_leaf = 4;
+  cluster.fabric.oversubscription = 8.0;
   for (const std::int64_t tensor : {1, 2, 4, 8}) {
     const plan::ParallelPlan plan = tests::small_plan(32, tensor, 1, 1);
     const hardware::Topology topology(cluster, plan.gpus);
@@ -119,7 +119,7 @@ TEST(Folding, NetworkLatencyCountsForStepsBetweenNodesOnly) {
 /// Every link of a class is crossed by equally many flows of each class: what makes the quotient exact.
 TEST(Folding, PartitionIsEquitable) {
   hardware::ClusterSpec cluster = tests::round_cluster();
-  cluster.oversubscription = 4.0;
+  cluster.fabric.oversubscription = 4.0;
   cluster.slow_gpus = {{3, 2.0}};
   const plan::ParallelPlan plan = tests::small_plan(64, 2, 2, 1);
   const hardware::Topology topology(cluster, plan.gpus);
@@ -178,7 +178,7 @@ TEST(Folding, FoldedEqualsUnfoldedUnderContention) {
     for (const std::int64_t pipeline : {1, 2}) {
       hardware::ClusterSpec cluster = tests::round_cluster();
       cluster.nics_per_node = 4;
-      cluster.oversubscription = 3.0;
+      cluster.fabric.oversubscription = 3.0;
       const plan::ParallelPlan plan = tests::small_plan(32, tensor, pipeline, 1);
       const double unfolded = step_time(cluster, plan, false, true);
       EXPECT_NEAR(step_time(cluster, plan, true, true) / unfolded, 1.0, 1e-9) << tensor << " " << pipeline;

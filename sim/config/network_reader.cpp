@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "sim/config/network_readers.hpp"
+#include "sim/config/resolve.hpp"
+#include "sim/config/spec_readers.hpp"
+
+namespace trainsim::config {
+
+namespace {
+
+using hardware::ClusterSpec;
+using hardware::FabricKind;
+using hardware::FabricSpec;
+using hardware::Fault;
+using hardware::FaultPlace;
+using hardware::IntraNodeKind;
+using hardware::LinkSpec;
+using hardware::MeshLink;
+using hardware::PcieTree;
+using hardware::Spreading;
+
+const Words<IntraNodeKind> kIntraNodeKinds = {
+    {"nvswitch", IntraNodeKind::kSwitch}, {"pcie", IntraNodeKind::kPcie}, {"mesh", IntraNodeKind::kMesh}};
+const Words<FabricKind> kFabricKinds = {{"fat-tree", FabricKind::kFatTree},
+                                        {"rail-optimized", FabricKind::kRailOptimized},
+                                        {"rail-only", FabricKind::kRailOnly},
+                                        {"dragonfly", FabricKind::kDragonfly},
+                                        {"torus", FabricKind::kTorus}};
+const Words<Spreading> kSpreadings = {{"ideal", Spreading::kIdeal}, {"ecmp", Spreading::kEcmp}};
+
+constexpr NumberRange kRatio = {1.0, 1000.0, true};
+constexpr CountRange kDevices = {1, 1'000'000};
+constexpr std::size_t kMostDimensions = 6;
+
+LinkSpec read_link(Section& section) {
+  LinkSpec link;
+  link.bandwidth = section.required("bandwidth", as_quantity(Dimension::kRate));
+  link.efficiency = section.required("efficiency", as_number(kEfficiency));
+  link.latency = section.required("latency", as_quantity(Dimension::kTime, kTime));
+  return link;
+}
+
+/// What links that collectives run over may say of NCCL's LL protocol.
+void read_ll(Section& section, LinkSpec& link) {
+  link.ll_latency = section.optional("ll_latency", as_quantity(Dimension::kTime, kTime)).value_or(0);
+  link.ll_bandwidth = section.optional("ll_bandwidth", as_quantity(Dimension::kRate)).value_or(0);
+}
+
+/// Keys that parts read from a file of their own may have.
+void read_identity(Section& section) {
+  section.optional("name", as_text());
+  read_source_note(section);
+}
+
+/// A bandwidth between switches, as much of it as NICs get of theirs.
+BytesPerSecond read_switch_link(Section& section, const char* key, const ClusterSpec& spec) {
+  return section.required(key, as_quantity(Dimension::kRate)) * spec.nic.efficiency;
+}
+
+/// Reports a count that does not divide another evenly.
+void must_divide(Section& section, const char* key, std::int64_t count, std::int64_t whole, const char* of) {
+  if (count < 1 || whole % count == 0) return;
+  section.fail(key, std::to_string(count) + " does not divide the " + std::to_string(whole) + " " + of +
+                        " of a node; legal here: " + join_numbers(divisors(whole)));
+}
+
+void read_pcie_tree(Section& section, ClusterSpec& spec) {
+  PcieTree& tree = spec.pcie_tree;
+  const double efficiency = spec.intra_node.efficiency;
+  tree.gpus_per_switch = section.optional("gpus_per_switch", as_count({1, 1024})).value_or(0);
+  if (tree.gpus_per_switch == 0) {
+    for (const char* key : {"sockets", "uplink_bandwidth", "socket_bandwidth", "peer_to_peer"}) {
+      if (section.raw(key) != nullptr)
+        section.fail(key, "needs gpus_per_switch, without which all GPUs are below one root");
+    }
+    return;
+  }
+  must_divide(section, "gpus_per_switch", tree.gpus_per_switch, spec.gpus_per_node, "GPUs");
+  tree.sockets = section.defaulted("sockets", as_count({1, 64}), "1");
+  must_divide(section, "sockets", tree.sockets,
+              std::max<std::int64_t>(1, spec.gpus_per_node / tree.gpus_per_switch), "switches");
+  tree.uplink_bandwidth =
+      efficiency *
+      section.optional("uplink_bandwidth", as_quantity(Dimension::kRate)).value_or(spec.intra_node.bandwidth);
+  if (tree.sockets > 1)
+    tree.socket_bandwidth = efficiency * section.required("socket_bandwidth", as_quantity(Dimension::kRate));
+  tree.peer_to_peer = section.defaulted("peer_to_peer", as_flag(), "true");
+}
+
+/// [GPU, GPU] or [GPU, GPU, cables].
+Reader<MeshLink> as_cable(std::int64_t gpus) {
+  const std::string expects = "a list of two different GPUs of the node, 0 to " + std::to_string(gpus - 1) +
+                              ", and optionally of a number of cables, such as [0, 1] or [0, 1, 2]";
+  const auto parse = [gpus, expects](const Value& value) {
+    const auto wrong = Parsed<MeshLink>::failed("must be " + expects);
+    if (value.kind != Kind::kList || value.items.size() < 2 || value.items.size() > 3) return wrong;
+    std::vector<std::int64_t> numbers;
+    for (const Value& item : value.items) {
+      const Parsed<std::int64_t> number = as_count({0, 1024}).parse(item);
+      if (!number.value) return wrong;
+      numbers.push_back(*number.value);
+    }
+    const MeshLink link{numbers[0], numbers[1], numbers.size() > 2 ? numbers[2] : 1};
+    const bool legal =
+        link.first != link.second && std::max(link.first, link.second) < gpus && link.cables > 0;
+    return legal ? Parsed<MeshLink>::of(link) : wrong;
+  };
+  return {expects, parse};
+}
+
+/// nodes_per_leaf and nodes_per_pod as given, or as switches with `radix` ports allow.
+void read_tree_size(Section& section, ClusterSpec& spec) {
+  FabricSpec& fabric = spec.fabric;
+  const auto radix = section.optional("radix", as_count({2, 100'000}));
+  if (section.raw("radix") == nullptr) {
+    fabric.nodes_per_leaf = section.required("nodes_per_leaf", as_count());
+    fabric.nodes_per_pod = section.optional("nodes_per_pod", as_count()).value_or(0);
+    if (fabric.nodes_per_pod > 0 && fabric.nodes_per_leaf > 0 &&
+        fabric.nodes_per_pod % fabric.nodes_per_leaf != 0) {
+      section.fail("nodes_per_pod", std::to_string(fabric.nodes_per_pod) +
+                                        " is not a multiple of nodes_per_leaf (" +
+                                        std::to_string(fabric.nodes_per_leaf) + ")");
+    }
+    return;
+  }
+  for (const char* key : {"nodes_per_leaf", "nodes_per_pod"}) {
+    if (section.raw(key) != nullptr) section.fail(key, "follows from radix; remove one of the two");
+  }
+  const std::int64_t levels = section.defaulted("levels", as_count({2, 3}), "2");
+  if (!radix) return;
+  const auto ports_down = [&radix](double oversubscription) {
+    const double ports = static_cast<double>(*radix);
+    return static_cast<std::int64_t>(std::floor(ports * oversubscription / (1.0 + oversubscription) + 1e-9));
+  };
+  const bool rails = fabric.kind != FabricKind::kFatTree;
+  const std::int64_t nics = std::max<std::int64_t>(1, rails ? 1 : spec.nics_per_node);
+  fabric.nodes_per_leaf = ports_down(fabric.oversubscription) / nics;
+  if (fabric.nodes_per_leaf < 1) {
+    section.fail("radix", std::to_string(*radix) + " ports are too few for the " + std::to_string(nics) +
+                              " NICs of a node and the uplinks; give at least " +
+                              std::to_string(static_cast<std::int64_t>(std::ceil(
+                                  static_cast<double>(nics) * (1.0 + 1.0 / fabric.oversubscription)))));
+    fabric.nodes_per_leaf = 1;
+  }
+  const std::int64_t leaves_per_group = fabric.kind == FabricKind::kRailOptimized ? spec.nics_per_node : 1;
+  const auto groups = [&](std::int64_t leaves) {
+    return std::max<std::int64_t>(1, leaves / leaves_per_group);
+  };
+  const std::int64_t top = groups(*radix) * fabric.nodes_per_leaf;
+  if (levels == 2) {
+    fabric.max_nodes = top;
+  } else {
+    fabric.nodes_per_pod = groups(ports_down(fabric.pod_oversubscription)) * fabric.nodes_per_leaf;
+    fabric.max_nodes = fabric.nodes_per_pod * *radix;
+  }
+}
+
+void read_tree(Section& section, ClusterSpec& spec) {
+  FabricSpec& fabric = spec.fabric;
+  fabric.oversubscription = section.defaulted("oversubscription", as_number(kRatio), "1");
+  fabric.pod_oversubscription = section.defaulted("pod_oversubscription", as_number(kRatio), "1");
+  read_tree_size(section, spec);
+  if (section.raw("pod_oversubscription") != nullptr && fabric.nodes_per_pod == 0)
+    section.fail("pod_oversubscription",
+                 "needs nodes_per_pod, or radix and levels: 3; without, all nodes are one pod");
+  fabric.spreading = section.defaulted("spreading", as_choice(kSpreadings), "ideal");
+  const std::optional<std::int64_t> seed = section.optional("seed", as_count({0, 1'000'000'000'000}));
+  if (seed && fabric.spreading == Spreading::kIdeal)
+    section.fail("seed", "is that of the hash of spreading: ecmp; remove it, or write spreading: ecmp");
+  fabric.seed = static_cast<std::uint64_t>(seed.value_or(0));
+}
+
+void read_torus(Section& section, ClusterSpec& spec) {
+  FabricSpec& fabric = spec.fabric;
+  section.require("dimensions", "a list of nodes in each dimension, such as [4, 4, 4]");
+  fabric.dimensions = section.list("dimensions", as_count(kDevices));
+  const bool any = !fabric.dimensions.empty();
+  if (section.raw("dimensions") != nullptr && (!any || fabric.dimensions.size() > kMostDimensions))
+    section.fail("dimensions", "must be a list of 1 to 6 numbers of nodes, such as [4, 4, 4]");
+  fabric.max_nodes = 1;
+  for (const std::int64_t length : fabric.dimensions)
+    fabric.max_nodes =
+        std::min<std::int64_t>(kDevices.most, fabric.max_nodes * std::max<std::int64_t>(1, length));
+  fabric.link_bandwidth = read_switch_link(section, "link_bandwidth", spec);
+}
+
+}  // namespace
+
+void read_intra_node(Section& cluster, ClusterSpec& spec) {
+  std::optional<Section> section = cluster.mapping("intra_node", true, expected_value(Component::kIntraNode));
+  if (!section) return;
+  read_identity(*section);
+  spec.intra_node_kind = section->required("kind", as_choice(kIntraNodeKinds));
+  spec.intra_node = read_link(*section);
+  LinkSpec& link = spec.intra_node;
+  read_ll(*section, link);
+  link.ll128_latency = section->optional("ll128_latency", as_quantity(Dimension::kTime, kTime)).value_or(0);
+  link.phase_copy = section->optional("phase_copy", as_number({0.0, 10.0, true})).value_or(0);
+  if (spec.intra_node_kind == IntraNodeKind::kSwitch)
+    link.nvls_bandwidth = section->optional("nvls_bandwidth", as_quantity(Dimension::kRate)).value_or(0);
+  if (spec.intra_node_kind == IntraNodeKind::kPcie) read_pcie_tree(*section, spec);
+  if (spec.intra_node_kind == IntraNodeKind::kMesh)
+    spec.mesh = section->list("cables", as_cable(spec.gpus_per_node));
+  section->finish();
+}
+
+LinkSpec read_network_link(std::optional<Section> section, bool rings) {
+  if (!section) return {};
+  read_identity(*section);
+  LinkSpec link = read_link(*section);
+  if (rings) read_ll(*section, link);
+  section->finish();
+  return link;
+}
+
+void read_fabric(Section& cluster, ClusterSpec& spec, bool required) {
+  std::optional<Section> section = cluster.mapping("fabric", required, expected_value(Component::kFabric));
+  if (!section) return;
+  read_identity(*section);
+  FabricSpec& fabric = spec.fabric;
+  fabric.kind = section->required("kind", as_choice(kFabricKinds));
+  if (fabric.is_tree()) read_tree(*section, spec);
+  if (fabric.kind == FabricKind::kDragonfly) {
+    fabric.nodes_per_leaf = section->required("nodes_per_router", as_count());
+    fabric.routers_per_group = section->required("routers_per_group", as_count());
+    fabric.local_bandwidth = read_switch_link(*section, "local_bandwidth", spec);
+    fabric.global_bandwidth = read_switch_link(*section, "global_bandwidth", spec);
+  }
+  if (fabric.kind == FabricKind::kTorus) read_torus(*section, spec);
+  fabric.background_load = section->defaulted("background_load", as_number({0.0, 0.99, true}), "0");
+  fabric.switch_latency = section->required("switch_latency", as_quantity(Dimension::kTime, kTime));
+  section->finish();
+}
+
+void read_faults(Section& cluster, ClusterSpec& spec) {
+  const std::pair<const char*, FaultPlace> places[] = {
+      {"nic", FaultPlace::kNic}, {"gpu_port", FaultPlace::kGpuPort}, {"leaf", FaultPlace::kLeafUplinks}};
+  for (Section& section : cluster.mappings("faults")) {
+    Fault fault;
+    const char* given = nullptr;
+    for (const auto& [key, place] : places) {
+      const std::optional<std::int64_t> index = section.optional(key, as_count({0, kDevices.most}));
+      if (section.raw(key) == nullptr) continue;
+      if (given != nullptr)
+        section.fail(key, std::string("is a second place beside ") + given + "; one fault has one");
+      given = key;
+      fault.place = place;
+      fault.index = index.value_or(0);
+    }
+    const bool failed = section.optional("failed", as_flag()).value_or(false);
+    const std::optional<double> left = section.optional("bandwidth", as_number(kEfficiency));
+    fault.bandwidth = failed ? 0.0 : left.value_or(1.0);
+    if (given == nullptr) section.fail("nic", "missing, as are gpu_port and leaf: say what has the fault");
+    if (section.raw("failed") == nullptr)
+      section.require("bandwidth", "the share of its bandwidth that is left, or failed: true for a NIC");
+    if (failed && fault.place != FaultPlace::kNic)
+      section.fail(
+          "failed",
+          "only a NIC can be gone, because nothing leads around others; give the bandwidth that is left");
+    if (failed && section.raw("bandwidth") != nullptr)
+      section.fail("bandwidth", "contradicts failed: true; remove one of the two");
+    section.finish();
+    spec.faults.push_back(fault);
+  }
+}
+
+}  // namespace trainsim::config
