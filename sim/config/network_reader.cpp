@@ -96,7 +96,7 @@ Reader<MeshLink> as_cable(std::int64_t gpus) {
   const std::string expects = "a list of two different GPUs of the node, 0 to " + std::to_string(gpus - 1) +
                               ", and optionally of a number of cables, such as [0, 1] or [0, 1, 2]";
   const auto parse = [gpus, expects](const Value& value) {
-    const auto wrong = Parsed<MeshLink>::failed("must be " + expects);
+    Parsed<MeshLink> wrong = Parsed<MeshLink>::failed("must be " + expects);
     if (value.kind != Kind::kList || value.items.size() < 2 || value.items.size() > 3) return wrong;
     std::vector<std::int64_t> numbers;
     for (const Value& item : value.items) {

@@ -75,8 +75,9 @@ bool WorldBuilder::add_cable_rings(std::uint32_t group, const std::vector<std::u
   }
   const auto rings = hardware::disjoint_rings(cables);
   for (const std::vector<std::int64_t>& ring : rings) {
-    std::vector<std::uint32_t> order;
-    for (const std::int64_t place : ring) order.push_back(members[static_cast<std::size_t>(place)]);
+    std::vector<std::uint32_t> order(ring.size());
+    std::transform(ring.begin(), ring.end(), order.begin(),
+                   [&members](std::int64_t place) { return members[static_cast<std::size_t>(place)]; });
     add_ring(group, order, 1.0 / static_cast<double>(rings.size()));
   }
   return !rings.empty();

@@ -91,46 +91,55 @@ FabricGraph::Layer FabricGraph::add_layer_above(const std::vector<VertexId>& bel
 void FabricGraph::add_tree(std::int64_t nodes) {
   const FabricSpec& fabric = spec_.fabric;
   const bool rails = fabric.kind != FabricKind::kFatTree;
-  const bool ecmp = fabric.spreading == Spreading::kEcmp;
   const std::int64_t per_group = rails ? spec_.nics_per_node : 1;
-  const std::int64_t groups = parts(nodes, fabric.nodes_per_leaf);
-  const double nics_per_leaf = static_cast<double>(fabric.nodes_per_leaf * (rails ? 1 : spec_.nics_per_node));
-  std::vector<VertexId> leaves;
-  for (std::int64_t leaf = 0; leaf < groups * per_group; ++leaf)
-    leaves.push_back(add(VertexKind::kLeaf, leaf));
+  std::vector<VertexId> leaves(static_cast<std::size_t>(parts(nodes, fabric.nodes_per_leaf) * per_group));
+  for (std::size_t leaf = 0; leaf < leaves.size(); ++leaf)
+    leaves[leaf] = add(VertexKind::kLeaf, static_cast<std::int64_t>(leaf));
   plug(nodes, leaves, rails);
   height_ = 1;
-
   // Planes are parts that no switch connects: one per rail in a rail-only fabric.
   const std::int64_t planes = fabric.kind == FabricKind::kRailOnly ? per_group : 1;
   if (static_cast<std::int64_t>(leaves.size()) <= planes) return;
   height_ = 3;
-  const std::int64_t groups_per_pod =
-      fabric.nodes_per_pod > 0 ? std::max<std::int64_t>(1, fabric.nodes_per_pod / fabric.nodes_per_leaf)
-                               : groups;
-  const std::int64_t pods = parts(groups, groups_per_pod);
   for (std::int64_t plane = 0; plane < planes; ++plane) {
-    std::vector<Layer> spines;
-    for (std::int64_t pod = 0; pod < pods; ++pod) {
-      std::vector<VertexId> below;
-      for (std::int64_t i = pod * groups_per_pod; i < std::min(groups, (pod + 1) * groups_per_pod); ++i) {
-        for (std::int64_t rail = plane; rail < per_group; rail += planes)
-          below.push_back(leaves[static_cast<std::size_t>(i * per_group + rail)]);
-      }
-      spines.push_back(add_layer_above(below, nics_per_leaf * spec_.nic.effective_bandwidth(),
-                                       fabric.oversubscription,
-                                       ecmp ? VertexKind::kSpine : VertexKind::kSpineLayer));
+    std::vector<VertexId> own;
+    for (auto leaf = static_cast<std::size_t>(plane); leaf < leaves.size();
+         leaf += static_cast<std::size_t>(planes)) {
+      own.push_back(leaves[leaf]);
     }
-    if (pods < 2) continue;
-    height_ = 5;
-    // Spine i of each pod reaches the same cores.
-    const double spines_per_pod = static_cast<double>(spines[0].switches.size());
-    for (std::size_t i = 0; i < spines[0].switches.size(); ++i) {
-      std::vector<VertexId> below;
-      for (const Layer& pod : spines) below.push_back(pod.switches[i]);
-      add_layer_above(below, spines[0].below / spines_per_pod, fabric.pod_oversubscription,
-                      ecmp ? VertexKind::kCore : VertexKind::kCoreLayer);
-    }
+    add_plane(own, per_group / planes);
+  }
+}
+
+/// Spines above leaves, of which `per_group` belong together, and cores above the spines of several pods.
+void FabricGraph::add_plane(const std::vector<VertexId>& leaves, std::int64_t per_group) {
+  const FabricSpec& fabric = spec_.fabric;
+  const bool ecmp = fabric.spreading == Spreading::kEcmp;
+  const double nics_per_leaf = static_cast<double>(
+      fabric.nodes_per_leaf * (fabric.kind == FabricKind::kFatTree ? spec_.nics_per_node : 1));
+  std::size_t per_pod = leaves.size();
+  if (fabric.nodes_per_pod > 0) {
+    const std::int64_t groups = std::max<std::int64_t>(1, fabric.nodes_per_pod / fabric.nodes_per_leaf);
+    per_pod = static_cast<std::size_t>(groups * per_group);
+  }
+  std::vector<Layer> pods;
+  for (std::size_t first = 0; first < leaves.size(); first += per_pod) {
+    const auto begin = leaves.begin() + static_cast<std::ptrdiff_t>(first);
+    const auto end = leaves.begin() + static_cast<std::ptrdiff_t>(std::min(leaves.size(), first + per_pod));
+    pods.push_back(add_layer_above({begin, end}, nics_per_leaf * spec_.nic.effective_bandwidth(),
+                                   fabric.oversubscription,
+                                   ecmp ? VertexKind::kSpine : VertexKind::kSpineLayer));
+  }
+  if (pods.size() < 2) return;
+  height_ = 5;
+  // Spine i of each pod reaches the same cores.
+  const std::size_t spines = pods.front().switches.size();
+  for (std::size_t i = 0; i < spines; ++i) {
+    std::vector<VertexId> below(pods.size());
+    std::transform(pods.begin(), pods.end(), below.begin(),
+                   [i](const Layer& pod) { return pod.switches[i]; });
+    add_layer_above(below, pods.front().below / static_cast<double>(spines), fabric.pod_oversubscription,
+                    ecmp ? VertexKind::kCore : VertexKind::kCoreLayer);
   }
 }
 

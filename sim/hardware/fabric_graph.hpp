@@ -57,6 +57,7 @@ class FabricGraph {
   VertexId add(VertexKind kind, std::int64_t index);
   void connect(VertexId lower, VertexId upper, BytesPerSecond bandwidth, bool can_bind);
   void add_tree(std::int64_t nodes);
+  void add_plane(const std::vector<VertexId>& leaves, std::int64_t per_group);
   void plug(std::int64_t nodes, const std::vector<VertexId>& leaves, bool rails);
   Layer add_layer_above(const std::vector<VertexId>& below, BytesPerSecond each, double oversubscription,
                         VertexKind kind);

@@ -64,6 +64,13 @@ void Topology::append_node_path(std::int64_t node, const Vertex& from, const Ver
   }
 }
 
+std::int64_t Topology::relay(std::int64_t gpu, std::int64_t nic) const {
+  const Vertex own{VertexKind::kGpu, gpu % spec_.gpus_per_node};
+  const Vertex used{VertexKind::kNic, nic % spec_.nics_per_node};
+  if (!node_.path(own, used).empty()) return gpu;
+  return node_of(gpu) * spec_.gpus_per_node + used.index * spec_.gpus_per_node / spec_.nics_per_node;
+}
+
 std::int64_t Topology::gpu_on_rail(std::int64_t source_gpu, std::int64_t target_gpu) const {
   return node_of(source_gpu) * spec_.gpus_per_node + target_gpu % spec_.gpus_per_node;
 }
@@ -79,7 +86,10 @@ void Topology::append_network_path(std::int64_t source_gpu, std::int64_t target_
   const std::int64_t in = nic_of(target_gpu);
   const std::size_t leave = fabric_.switch_of(out);
   const std::size_t arrive = fabric_.switch_of(in);
-  append_node_path(node_of(source_gpu), local_gpu(source_gpu), local_nic(out), route);
+  const std::int64_t leaver = relay(source_gpu, out);
+  if (leaver != source_gpu)
+    append_node_path(node_of(source_gpu), local_gpu(source_gpu), local_gpu(leaver), route);
+  append_node_path(node_of(source_gpu), local_gpu(leaver), local_nic(out), route);
   const auto nic_link = [this](std::int64_t nic, std::size_t direction) {
     return static_cast<std::uint32_t>(first_nic_link() + 2 * static_cast<std::size_t>(nic) + direction);
   };
@@ -89,7 +99,10 @@ void Topology::append_network_path(std::int64_t source_gpu, std::int64_t target_
     route.links.push_back(static_cast<std::uint32_t>(first_fabric_link() + link));
   route.links.push_back(nic_link(in, 1));
   route.latency += spec_.nic.latency + fabric_.latency(leave, arrive);
-  append_node_path(node_of(target_gpu), local_nic(in), local_gpu(target_gpu), route);
+  const std::int64_t comer = relay(target_gpu, in);
+  append_node_path(node_of(target_gpu), local_nic(in), local_gpu(comer), route);
+  if (comer != target_gpu)
+    append_node_path(node_of(target_gpu), local_gpu(comer), local_gpu(target_gpu), route);
 }
 
 bool Topology::can_bind(std::uint32_t link) const {

@@ -26,8 +26,8 @@ class Topology {
   Topology(const ClusterSpec& spec, std::int64_t gpus);
 
   /// Path between two different GPUs: the fastest inside a node, else over the NICs that the GPUs use and a
-  /// shortest path of the fabric. It passes through a third GPU only where a rail-only fabric leaves no other
-  /// way. Throws std::logic_error when there is none.
+  /// shortest path of the fabric. It passes through a third GPU only where a rail-only fabric or a lost NIC
+  /// leaves no other way. Throws std::logic_error when there is none.
   Route route(std::int64_t source_gpu, std::int64_t target_gpu) const;
   /// The same with all links, also those that can't limit a flow.
   Route walk(std::int64_t source_gpu, std::int64_t target_gpu) const;
@@ -61,6 +61,9 @@ class Topology {
   bool can_bind(std::uint32_t link) const;
   void append_node_path(std::int64_t node, const Vertex& from, const Vertex& to, Route& route) const;
   void append_network_path(std::int64_t source_gpu, std::int64_t target_gpu, Route& route) const;
+  /// The GPU through which another reaches a NIC that is not its own: itself where the node has a way, else
+  /// one that the NIC belongs to (NCCL's PXN).
+  std::int64_t relay(std::int64_t gpu, std::int64_t nic) const;
   /// GPU of the source's node that sits on the target's rail.
   std::int64_t gpu_on_rail(std::int64_t source_gpu, std::int64_t target_gpu) const;
 

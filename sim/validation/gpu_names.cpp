@@ -24,8 +24,9 @@ const std::vector<Known>& known_gpus() {
                                            {{"a100", "40gb"}, "a100-40gb", "dgx-a100-40gb"},
                                            {{"h100", "sxm"}, "h100-sxm", "dgx-h100"},
                                            {{"h200", "sxm"}, "h200-sxm", "dgx-h200"},
-                                           {{"gb200"}, "", ""},
-                                           {{"b200"}, "b200", "dgx-b200"}};
+                                           {{"gb200"}, "gb200", "gb200-nvl72"},
+                                           {{"b200"}, "b200", "dgx-b200"},
+                                           {{"v100", "32gb"}, "v100-32gb", "dgx-2"}};
   return known;
 }
 
@@ -40,7 +41,6 @@ std::optional<GpuPresets> presets_for_gpu(const std::string& name) {
       return small.find(word) != std::string::npos;
     });
     if (!all) continue;
-    if (known.gpu.empty()) break;
     return GpuPresets{std::string(known.gpu), std::string(known.cluster)};
   }
   return std::nullopt;

@@ -60,6 +60,9 @@ Case random_case() {
       *rc::gen::element(plan::kTensorDataPipeline, plan::kTensorPipelineData,
                         plan::RankOrder{plan::Axis::kPipeline, plan::Axis::kData, plan::Axis::kTensor});
   if (*rc::gen::arbitrary<bool>()) random.plan.nodes = {5, 0, 2, 1};
+  if (random.cluster.nics_per_node > 1 && *rc::gen::arbitrary<bool>())
+    random.cluster.faults = {
+        {hardware::FaultPlace::kNic, random.cluster.nics_per_node, *rc::gen::element(0.0, 0.4)}};
   return random;
 }
 

@@ -91,7 +91,7 @@ TEST(Constants, OfAPresetCanBeOverridden) {
 /// Every constant that is no figure of a data sheet says how well it is known.
 TEST(Constants, OfAllClustersHaveGrades) {
   for (const Preset& preset : list_presets("clusters")) {
-    const std::vector<std::string> overrides = {"cluster=" + preset.name, "gpus=8"};
+    const std::vector<std::string> overrides = {"cluster=" + preset.name, "gpus=8", "plan.precision=fp16"};
     const Experiment experiment = load("small-dp8", overrides);
     std::vector<std::string> paths;
     for (const Constant& constant : experiment.constants) paths.push_back(constant.path);

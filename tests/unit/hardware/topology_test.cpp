@@ -271,6 +271,10 @@ TEST(Topology, GpusOfALostNicUseTheNextOfTheirNode) {
   EXPECT_EQ(topology.nic_of(7), 0);
   EXPECT_EQ(topology.nic_of(6), 6);
   EXPECT_EQ(topology.nic_of(15), 15);
+  EXPECT_EQ(names(topology, topology.route(7, 15)),
+            (Names{"gpu 7 -> node switch 0", "node switch 0 -> gpu 0", "gpu 0 -> nic 0", "nic 0 -> leaf 0",
+                   "leaf 0 -> nic 15", "nic 15 -> gpu 15"}));
+  EXPECT_EQ(topology.route(15, 7).links.size(), 6U);
 }
 
 }  // namespace

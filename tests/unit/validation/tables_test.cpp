@@ -102,8 +102,9 @@ TEST(GpuNames, OfSourcesAndPresets) {
   EXPECT_EQ(presets_for_gpu("a100-40gb")->gpu, "a100-40gb");
   EXPECT_EQ(presets_for_gpu("H100-SXM5-80GB")->cluster, "dgx-h100");
   EXPECT_EQ(presets_for_gpu("b200")->gpu, "b200");
-  EXPECT_FALSE(presets_for_gpu("GB200"));
-  EXPECT_FALSE(presets_for_gpu("V100-SXM2-32GB"));
+  EXPECT_EQ(presets_for_gpu("GB200")->gpu, "gb200");
+  EXPECT_EQ(presets_for_gpu("V100-SXM2-32GB")->gpu, "v100-32gb");
+  EXPECT_FALSE(presets_for_gpu("TPU v5p"));
 }
 
 }  // namespace
