@@ -71,8 +71,18 @@ std::int64_t Topology::relay(std::int64_t gpu, std::int64_t nic) const {
   return node_of(gpu) * spec_.gpus_per_node + used.index * spec_.gpus_per_node / spec_.nics_per_node;
 }
 
-std::int64_t Topology::gpu_on_rail(std::int64_t source_gpu, std::int64_t target_gpu) const {
-  return node_of(source_gpu) * spec_.gpus_per_node + target_gpu % spec_.gpus_per_node;
+std::pair<std::int64_t, std::int64_t> Topology::nics_between(std::int64_t source_gpu,
+                                                             std::int64_t target_gpu) const {
+  const std::int64_t out = nic_of(source_gpu);
+  const std::int64_t in = nic_of(target_gpu);
+  if (fabric_.connects(fabric_.switch_of(out), fabric_.switch_of(in))) return {out, in};
+  for (std::int64_t step = 0; step < spec_.nics_per_node; ++step) {
+    const std::int64_t rail = (in + step) % spec_.nics_per_node;
+    const std::int64_t from = node_of(source_gpu) * spec_.nics_per_node + rail;
+    const std::int64_t to = node_of(target_gpu) * spec_.nics_per_node + rail;
+    if (works(from) && works(to)) return {from, to};
+  }
+  throw std::logic_error("no network between two nodes of a checked cluster");
 }
 
 void Topology::append_network_path(std::int64_t source_gpu, std::int64_t target_gpu, Route& route) const {
@@ -82,8 +92,7 @@ void Topology::append_network_path(std::int64_t source_gpu, std::int64_t target_
   const auto local_nic = [this](std::int64_t nic) {
     return Vertex{VertexKind::kNic, nic % spec_.nics_per_node};
   };
-  const std::int64_t out = nic_of(source_gpu);
-  const std::int64_t in = nic_of(target_gpu);
+  const auto [out, in] = nics_between(source_gpu, target_gpu);
   const std::size_t leave = fabric_.switch_of(out);
   const std::size_t arrive = fabric_.switch_of(in);
   const std::int64_t leaver = relay(source_gpu, out);
@@ -127,13 +136,7 @@ Route Topology::walk(std::int64_t source_gpu, std::int64_t target_gpu) const {
     append_node_path(node, gpu(source_gpu), gpu(target_gpu), route);
     return route;
   }
-  if (fabric_.connects(fabric_.switch_of(nic_of(source_gpu)), fabric_.switch_of(nic_of(target_gpu)))) {
-    append_network_path(source_gpu, target_gpu, route);
-    return route;
-  }
-  const std::int64_t relay = gpu_on_rail(source_gpu, target_gpu);
-  append_node_path(node, gpu(source_gpu), gpu(relay), route);
-  append_network_path(relay, target_gpu, route);
+  append_network_path(source_gpu, target_gpu, route);
   return route;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/base/units.hpp"
@@ -64,8 +65,9 @@ class Topology {
   /// The GPU through which another reaches a NIC that is not its own: itself where the node has a way, else
   /// one that the NIC belongs to (NCCL's PXN).
   std::int64_t relay(std::int64_t gpu, std::int64_t nic) const;
-  /// GPU of the source's node that sits on the target's rail.
-  std::int64_t gpu_on_rail(std::int64_t source_gpu, std::int64_t target_gpu) const;
+  /// NICs over which two GPUs of different nodes talk: their own, or two of one rail where nothing else
+  /// connects rails.
+  std::pair<std::int64_t, std::int64_t> nics_between(std::int64_t source_gpu, std::int64_t target_gpu) const;
 
   ClusterSpec spec_;
   std::int64_t nodes_ = 0;

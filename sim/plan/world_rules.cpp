@@ -156,8 +156,23 @@ bool all_nics_failed(const ClusterSpec& cluster, std::int64_t node) {
   return static_cast<std::int64_t>(failed.size()) == cluster.nics_per_node;
 }
 
+/// A rail-only fabric needs a rail on which every node has a NIC that works.
+void check_rails(const ClusterSpec& cluster, Problems& problems) {
+  if (cluster.fabric.kind != hardware::FabricKind::kRailOnly) return;
+  std::set<std::int64_t> broken;
+  for (const hardware::Fault& fault : cluster.faults) {
+    if (fault.place == hardware::FaultPlace::kNic && fault.bandwidth <= 0)
+      broken.insert(fault.index % cluster.nics_per_node);
+  }
+  if (cluster.nics_per_node == 0 || static_cast<std::int64_t>(broken.size()) < cluster.nics_per_node) return;
+  problems.push_back({"cluster.faults",
+                      "lost NICs break every rail of a rail-only fabric somewhere, so that nodes can't "
+                      "reach each other; leave a node out (plan.placement)"});
+}
+
 void check_faults(const Facts& facts, Problems& problems) {
   const ClusterSpec& cluster = facts.cluster;
+  check_rails(cluster, problems);
   for (std::size_t i = 0; i < cluster.faults.size(); ++i) {
     const hardware::Fault& fault = cluster.faults[i];
     const auto [count, key] = parts_in_reach(facts, fault.place);

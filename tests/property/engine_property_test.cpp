@@ -133,6 +133,7 @@ RC_GTEST_PROP(Engine, EqualNodesCanBeExchanged, ()) {
       *rc::gen::element(hardware::FabricKind::kFatTree, hardware::FabricKind::kRailOptimized);
   random.cluster.fabric.spreading = hardware::Spreading::kIdeal;
   random.cluster.fabric.nodes_per_leaf = 6;  // all below one leaf, or one group of rails
+  random.cluster.faults.clear();
   random.plan.nodes = {0, 1, 2, 3};
   using Nodes = std::vector<std::int64_t>;
   const double straight = on_simgrid(random, true).at(0);

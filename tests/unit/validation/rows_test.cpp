@@ -214,7 +214,7 @@ TEST(Rows, WhatCannotBeAssumedIsAReasonToSkip) {
     return only_row(text.replace(text.find(old), old.size(), now)).skipped;
   };
   EXPECT_EQ(skipped("mbs: 1, gbs: 16", "mbs: null"), "incomplete: plan.mbs, plan.gbs unknown");
-  EXPECT_EQ(skipped("A100-SXM4-80GB", "V100-SXM2-32GB"), "there is no preset for the GPU 'V100-SXM2-32GB'");
+  EXPECT_EQ(skipped("A100-SXM4-80GB", "P100-SXM2-16GB"), "there is no preset for the GPU 'P100-SXM2-16GB'");
   EXPECT_EQ(skipped("kind: train_step", "kind: memory"), "rows of kind 'memory' are not simulated");
   EXPECT_EQ(skipped("tier: A", "tier: C"), "tier C: a secondary source");
   EXPECT_EQ(skipped("iteration_time_s: 1.5", "oom: true"), "ran out of memory when measured");
