@@ -7,7 +7,7 @@
 namespace trainsim {
 
 const char* to_string(Algorithm algorithm) {
-  static constexpr std::array<const char*, 3> names = {"ring", "tree", "in-switch"};
+  static constexpr std::array<const char*, 4> names = {"ring", "tree", "in-switch", "pairs"};
   return names[static_cast<std::size_t>(algorithm)];
 }
 

@@ -12,8 +12,10 @@ enum class Algorithm : std::uint8_t {
   kTree,
   /// The switch of a node adds up what the members send it (NVLink SHARP); all-reduces only.
   kInSwitch,
+  /// Every member sends to every other; all-to-all only.
+  kPairs,
 };
-/// Name for configurations and tables: "ring", "tree", "in-switch".
+/// Name for configurations and tables: "ring", "tree", "in-switch", "pairs".
 const char* to_string(Algorithm algorithm);
 
 /// How NCCL puts bytes on the wire.

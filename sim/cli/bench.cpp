@@ -21,8 +21,6 @@ namespace {
 using program::CollectiveOp;
 using validation::MeasuredCollective;
 
-constexpr std::array<CollectiveOp, 3> kOps = {CollectiveOp::kAllReduce, CollectiveOp::kAllGather,
-                                              CollectiveOp::kReduceScatter};
 constexpr const char* kUsualSizes = "1 MiB..1 GiB";
 constexpr std::size_t kMostSizes = 10'000;
 
@@ -32,7 +30,7 @@ constexpr std::size_t kMostSizes = 10'000;
 
 CollectiveOp op_named(const std::string& name) {
   std::vector<std::string> names;
-  for (const CollectiveOp op : kOps) {
+  for (const CollectiveOp op : program::kCollectiveOps) {
     names.emplace_back(program::to_string(op));
     if (names.back() == name) return op;
   }
@@ -133,9 +131,9 @@ report::Bench run_bench(const BenchRequest& request) {
     if (!request.op.empty()) result.op = op_named(request.op);
     if (result.gpus == 0) result.gpus = cluster.gpus_per_node;
   }
-  if (const std::string fault = collective_fault(cluster, result.gpus); !fault.empty())
+  if (const std::string fault = collective_fault(cluster, result.gpus, pattern_of(result.op)); !fault.empty())
     fail("--gpus: " + fault);
-  const CollectiveBench bench(cluster, result.gpus);
+  const CollectiveBench bench(cluster, result.gpus, pattern_of(result.op));
   result.nodes = bench.nodes();
   for (const MeasuredCollective& row : measured) {
     result.rows.push_back(simulated(bench, result.op, row.bytes));

@@ -11,7 +11,7 @@ namespace trainsim::cli {
 struct BenchRequest {
   std::string cluster;
   std::vector<std::string> overrides;
-  /// "all_reduce", "all_gather" or "reduce_scatter".
+  /// "all_reduce", "all_gather", "reduce_scatter", "broadcast" or "all_to_all".
   std::string op;
   /// "1 MiB..1 GiB", doubling; "1 MiB..1 GiB*4"; or a list, "8 B, 1 MiB".
   std::string sizes;

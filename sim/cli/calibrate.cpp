@@ -74,10 +74,12 @@ std::function<std::vector<Pair>(const ClusterSpec&)> kernel_pairs(Rows rows) {
 
 std::vector<Pair> collective_pairs(const std::vector<validation::MeasuredCollective>& rows,
                                    const ClusterSpec& cluster) {
-  std::map<std::int64_t, CollectiveBench> benches;
+  std::map<std::pair<std::int64_t, program::Pattern>, CollectiveBench> benches;
   std::vector<Pair> pairs;
   for (const validation::MeasuredCollective& row : rows) {
-    const CollectiveBench& bench = benches.try_emplace(row.gpus, cluster, row.gpus).first->second;
+    const program::Pattern pattern = pattern_of(row.op);
+    const CollectiveBench& bench =
+        benches.try_emplace({row.gpus, pattern}, cluster, row.gpus, pattern).first->second;
     pairs.push_back({row.seconds, bench.time(row.op, row.bytes)});
   }
   return pairs;
@@ -284,11 +286,11 @@ void check_names(const MeasuredTable& table) {
 void check_collectives(std::vector<validation::MeasuredCollective>& rows, const ClusterSpec& cluster,
                        std::vector<std::string>& warnings) {
   const auto wrong = [&cluster](const validation::MeasuredCollective& row) {
-    return !collective_fault(cluster, row.gpus).empty();
+    return !collective_fault(cluster, row.gpus, pattern_of(row.op)).empty();
   };
   const auto first = std::find_if(rows.begin(), rows.end(), wrong);
   if (first == rows.end()) return;
-  const std::string why = collective_fault(cluster, first->gpus);
+  const std::string why = collective_fault(cluster, first->gpus, pattern_of(first->op));
   const auto left_out = std::erase_if(rows, wrong);
   warnings.push_back(std::to_string(left_out) + " collectives are left out: " + why);
 }

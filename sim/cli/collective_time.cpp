@@ -10,14 +10,18 @@ namespace trainsim::cli {
 namespace {
 
 constexpr std::int64_t kMostMembers = 16384;
+/// There are as many flows as the square of this.
+constexpr std::int64_t kMostInPairs = 512;
 
 }  // namespace
 
-std::string collective_fault(const hardware::ClusterSpec& cluster, std::int64_t gpus) {
+std::string collective_fault(const hardware::ClusterSpec& cluster, std::int64_t gpus,
+                             program::Pattern pattern) {
   const std::string given = std::to_string(gpus) + " GPUs: ";
   const std::string node = std::to_string(cluster.gpus_per_node);
   if (gpus < 2) return given + "a collective needs 2 at least";
-  if (gpus > kMostMembers) return given + "at most " + std::to_string(kMostMembers) + " are simulated";
+  const std::int64_t most = pattern == program::Pattern::kPairs ? kMostInPairs : kMostMembers;
+  if (gpus > most) return given + "at most " + std::to_string(most) + " are simulated";
   if (gpus <= cluster.gpus_per_node) return "";
   if (gpus % cluster.gpus_per_node != 0) return given + "more than a node needs whole nodes of " + node;
   if (cluster.nics_per_node == 0) return given + "the cluster has no network beyond one node of " + node;
@@ -27,11 +31,14 @@ std::string collective_fault(const hardware::ClusterSpec& cluster, std::int64_t 
   return problems.empty() ? "" : problems.front().field + ": " + problems.front().message;
 }
 
-CollectiveBench::CollectiveBench(const hardware::ClusterSpec& cluster, std::int64_t gpus) {
+CollectiveBench::CollectiveBench(const hardware::ClusterSpec& cluster, std::int64_t gpus,
+                                 program::Pattern pattern) {
   plan::ParallelPlan plan;
   plan.gpus = gpus;
   plan.tensor_parallel = gpus;
-  job_ = folding::build_job(plan, cluster, false, {program::Program{}}, {});
+  folding::FoldOptions options;
+  options.tensor_pattern = pattern;
+  job_ = folding::build_job(plan, cluster, false, {program::Program{}}, options);
 }
 
 const program::Group& CollectiveBench::group() const {

@@ -135,7 +135,9 @@ void add_bench(CLI::App& command, Options& options) {
   command.add_option("--cluster", options.cluster, "the cluster: a preset or a file")
       ->type_name("CLUSTER")
       ->required();
-  command.add_option("--op", options.op, "all_reduce (the default), all_gather or reduce_scatter")
+  command
+      .add_option("--op", options.op,
+                  "all_reduce (the default), all_gather, reduce_scatter, broadcast or all_to_all")
       ->type_name("OP");
   command
       .add_option("--sizes", options.sizes,

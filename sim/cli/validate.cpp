@@ -179,7 +179,8 @@ class TableComparer {
       evaluation_.skipped.push_back({id, family_, fault});
       return;
     }
-    const Seconds time = CollectiveBench(clusters_.get(row.cluster), row.gpus).time(row.op, row.bytes);
+    const Seconds time =
+        CollectiveBench(clusters_.get(row.cluster), row.gpus, pattern_of(row.op)).time(row.op, row.bytes);
     const bool large = row.bytes > kLargeMessage;
     add(id, std::string(large ? "above" : "up to") + " 4 MiB, " + row.cluster, row.seconds, time);
   }
@@ -192,7 +193,7 @@ class TableComparer {
       return preset.name == row.cluster;
     });
     if (!known) return "there is no cluster preset called '" + row.cluster + "'";
-    return collective_fault(clusters_.get(row.cluster), row.gpus);
+    return collective_fault(clusters_.get(row.cluster), row.gpus, pattern_of(row.op));
   }
   template <class Measured>
   void compare_kernel(const Measured& row, const std::string& what, const std::string& shape) {

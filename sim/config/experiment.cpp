@@ -137,6 +137,13 @@ NetworkMode read_simulation(Section& top) {
   return mode;
 }
 
+/// Data-parallel ranks that share a node; all, where that can't be known.
+std::int64_t ranks_of_a_node(const Experiment& experiment) {
+  const std::int64_t gpus = experiment.cluster.gpus_per_node;
+  if (gpus < 1 || experiment.plan.tensor_parallel < 1 || experiment.plan.pipeline_parallel < 1) return 0;
+  return std::max<std::int64_t>(1, plan::data_ranks_in_node(experiment.plan, gpus));
+}
+
 Experiment read_experiment(const Value& root, Reading& reading) {
   Experiment experiment;
   Section top(root, root.at, "", reading);
@@ -147,6 +154,8 @@ Experiment read_experiment(const Value& root, Reading& reading) {
     experiment.cluster = read_cluster(*section);
   experiment.plan.gpus = top.required("gpus", as_count(kGpus));
   if (auto section = top.mapping("plan", true)) read_plan(*section, experiment.plan);
+  if (experiment.plan.shard_group == kShardGroupOfNode)
+    experiment.plan.shard_group = ranks_of_a_node(experiment);
   read_software(top, experiment.plan);
   read_memory(top, experiment.plan);
   experiment.network = read_simulation(top);

@@ -78,19 +78,36 @@ void read_recompute(Section& section, ParallelPlan& plan) {
   }
 }
 
-Sharding read_sharding_mapping(Section section) {
+/// all, node, or a number of ranks.
+Reader<std::int64_t> as_shard_group() {
+  const std::string expects = "all, node or a number of data-parallel ranks";
+  const auto parse = [expects](const Value& value) {
+    using Group = Parsed<std::int64_t>;
+    if (const std::string fault = scalar_fault(value, expects, true); !fault.empty())
+      return Group::failed(fault);
+    if (value.text == "all") return Group::of(0);
+    if (value.text == "node") return Group::of(kShardGroupOfNode);
+    const Group count = as_count(kDegree).parse(value);
+    return count.value ? count : Group::failed("must be " + expects + ", not " + describe(value));
+  };
+  return {expects, parse};
+}
+
+void read_sharding_mapping(Section section, ParallelPlan& plan) {
   const Words<Sharding> stages = {
       {"0", Sharding::kNone}, {"1", Sharding::kZero1}, {"2", Sharding::kZero2}, {"3", Sharding::kZero3}};
-  const Sharding sharding = section.required("stage", as_choice(stages));
-  section.unsupported({"group", "reshard_after_forward", "offload"});
+  plan.sharding = section.required("stage", as_choice(stages));
+  plan.shard_group = section.defaulted("group", as_shard_group(), "all");
+  if (plan.sharding == Sharding::kNone && plan.shard_group != 0)
+    section.fail("group", "stage 0 shards nothing; remove this key, or write another stage");
+  section.unsupported({"reshard_after_forward", "offload"});
   section.finish();
-  return sharding;
 }
 
 void read_sharding(Section& section, ParallelPlan& plan) {
   const Value* value = section.raw("sharding");
   if (value != nullptr && value->kind == Kind::kMap) {
-    plan.sharding = read_sharding_mapping(*section.mapping("sharding", true));
+    read_sharding_mapping(*section.mapping("sharding", true), plan);
   } else {
     Words<Sharding> shardings =
         words({Sharding::kNone, Sharding::kZero1, Sharding::kZero2, Sharding::kZero3});

@@ -22,6 +22,8 @@ TrafficKind kind_of(GroupKind group) {
     case GroupKind::kTensor:
       return TrafficKind::kTensor;
     case GroupKind::kData:
+    case GroupKind::kShard:
+    case GroupKind::kReplica:
       return TrafficKind::kData;
     case GroupKind::kEmbedding:
       break;

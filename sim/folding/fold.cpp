@@ -94,6 +94,7 @@ void Quotient::add_groups(program::Job& job) const {
     const WorldGroup& real = world_.groups[classes_.groups.representative[c]];
     program::Group group;
     group.kind = real.kind;
+    group.pattern = real.pattern;
     group.size = real.member_end - real.member_begin;
     for (std::uint32_t m = real.member_begin; m < real.member_end; ++m) {
       group.members.push_back(classes_.ranks.of[world_.members[m]]);
@@ -129,7 +130,10 @@ void Quotient::add_groups(program::Job& job) const {
     if (options_.free_communication) {
       group.flows.clear();
     } else {
-      group.protocols = protocols_of(cluster_, group.size, group.nodes, inside_latency, between_latency);
+      group.protocols =
+          group.pattern == program::Pattern::kPairs
+              ? std::vector{pair_protocol(cluster_, inside_latency, between_latency)}
+              : protocols_of(cluster_, group.size, group.nodes, inside_latency, between_latency);
     }
     for (const std::uint32_t member : group.members) {
       job.ranks[member].groups[static_cast<std::size_t>(group.kind)] = static_cast<std::int32_t>(c);
@@ -189,7 +193,7 @@ void scale(const plan::ParallelPlan& plan, const Sample& sample, program::Job& j
     rank.id = plan::rank_of(plan, {rank.tensor_rank, rank.data_rank, rank.stage});
   }
   for (program::Group& group : job.groups) {
-    if (group.kind != program::GroupKind::kData) continue;
+    if (group.kind != program::GroupKind::kData && group.kind != program::GroupKind::kReplica) continue;
     group.size = group.size / sample.kept_blocks * sample.blocks;
     group.nodes = group.nodes / sample.kept_blocks * sample.blocks;
   }
@@ -212,7 +216,7 @@ program::Job build_job(const plan::ParallelPlan& plan, const hardware::ClusterSp
       options.fold && options.sample ? sample_replicas(cluster, plan) : Sample{cluster, plan};
   const hardware::Topology topology(sample.cluster,
                                     plan::gpus_in_reach(sample.plan, sample.cluster.gpus_per_node));
-  const World world = build_world(sample.plan, sample.cluster, topology, tied);
+  const World world = build_world(sample.plan, sample.cluster, topology, tied, options.tensor_pattern);
   const Partition classes = partition(world, sample.plan, topology, options.fold);
   program::Job job;
   job.programs = std::move(programs);

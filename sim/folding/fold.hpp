@@ -15,6 +15,8 @@ struct FoldOptions {
   bool free_communication = false;
   /// Build the world from a sample of the replicas where that is exact; false builds all of it, for checking.
   bool sample = true;
+  /// How tensor-parallel ranks talk to each other.
+  program::Pattern tensor_pattern = program::Pattern::kRings;
 };
 
 /// Binds programs (one per stage) to the ranks of a plan on a cluster, folded along the symmetries that

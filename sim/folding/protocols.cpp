@@ -33,8 +33,9 @@ constexpr double kTreeLlInflation = 3.8;
 /// Of every 128 bytes of LL128 8 are flags.
 constexpr double kLl128Inflation = 128.0 / 120.0;
 
-/// Bytes after which reduction in switches runs at half of its rate. Fitted on all-reduces of 8 H200.
-constexpr double kNvlsPipeline = 12 * kMebi;
+/// Time that reduction in switches needs to come to speed: with as many bytes as go through meanwhile it runs
+/// at half of its rate. Fitted on all-reduces of 8 H200 (12 MiB at 306 GB/s).
+constexpr Seconds kNvlsPipeline = 41e-6;
 
 /// Members from which NCCL reduces in switches, as measured on 4 to 8 H200 (ml-engineering, network).
 constexpr std::int64_t kFewestForNvls = 5;
@@ -51,7 +52,7 @@ class Choices {
     if (nodes_ > 1) add_trees();
     if (link().nvls_bandwidth > 0 && nodes_ == 1 && size_ >= kFewestForNvls) {
       protocols_.push_back({Algorithm::kInSwitch, WireProtocol::kSimple, base() + kNvlsBase, 0, 0, 1.0,
-                            link().nvls_bandwidth, kNvlsPipeline});
+                            link().nvls_bandwidth, kNvlsPipeline * link().nvls_bandwidth});
     }
     if (cluster_.forced_protocol) keep(*cluster_.forced_protocol);
     if (cluster_.forced_algorithm) prefer(*cluster_.forced_algorithm);
@@ -121,6 +122,10 @@ class Choices {
 };
 
 }  // namespace
+
+Protocol pair_protocol(const hardware::ClusterSpec& cluster, Seconds inside, Seconds between) {
+  return {Algorithm::kPairs, WireProtocol::kSimple, cluster.collective_latency, inside, between, 1.0};
+}
 
 std::vector<Protocol> protocols_of(const hardware::ClusterSpec& cluster, std::int64_t size,
                                    std::int64_t nodes, Seconds inside, Seconds between) {

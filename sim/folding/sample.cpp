@@ -21,7 +21,9 @@ Sample sample_replicas(const hardware::ClusterSpec& cluster, const plan::Paralle
   const std::int64_t block = replicas_per_block(cluster, plan);
   const bool alike = cluster.fabric.is_non_blocking() && cluster.slow_gpus.empty() &&
                      cluster.faults.empty() && plan.order == plan::kTensorDataPipeline && plan.nodes.empty();
-  if (!alike || block == 0 || plan.data_parallel < 2 * block) return sample;
+  // Groups that hold a copy of sharded state must lie within a block.
+  const bool split = plan.is_hybrid() && (block == 0 || block % plan.shard_ranks() != 0);
+  if (!alike || split || block == 0 || plan.data_parallel < 2 * block) return sample;
   sample.blocks = plan.data_parallel / block;
   sample.kept_blocks = 2;
   sample.plan.data_parallel = sample.kept_blocks * block;

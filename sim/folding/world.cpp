@@ -21,8 +21,9 @@ class WorldBuilder {
                World& world)
       : plan_(plan), topology_(topology), gpus_per_node_(gpus_per_node), world_(world) {}
 
-  void add_tensor_groups();
+  void add_tensor_groups(program::Pattern pattern);
   void add_data_groups();
+  void add_hybrid_groups(const std::vector<std::uint32_t>& members);
   void add_embedding_groups();
   void add_channels();
 
@@ -30,7 +31,9 @@ class WorldBuilder {
   std::uint32_t rank(std::int64_t tensor, std::int64_t data, std::int64_t stage) const {
     return static_cast<std::uint32_t>(plan::rank_of(plan_, Coordinates{tensor, data, stage}));
   }
-  void add_group(GroupKind kind, const std::vector<std::uint32_t>& members);
+  void add_group(GroupKind kind, const std::vector<std::uint32_t>& members,
+                 program::Pattern pattern = program::Pattern::kRings);
+  void add_pairs(std::uint32_t group, const std::vector<std::uint32_t>& members);
   void add_rings(std::uint32_t group, const std::vector<std::uint32_t>& members);
   bool add_cable_rings(std::uint32_t group, const std::vector<std::uint32_t>& members);
   void add_ring(std::uint32_t group, const std::vector<std::uint32_t>& order, double share);
@@ -106,27 +109,45 @@ void WorldBuilder::add_rings(std::uint32_t group, const std::vector<std::uint32_
   }
 }
 
-void WorldBuilder::add_group(GroupKind kind, const std::vector<std::uint32_t>& members) {
+/// A member's data goes to all others in equal parts.
+void WorldBuilder::add_pairs(std::uint32_t group, const std::vector<std::uint32_t>& members) {
+  for (const std::uint32_t source : members) {
+    for (const std::uint32_t target : members) {
+      if (source == target) continue;
+      WorldFlow flow;
+      flow.source = source;
+      flow.target = target;
+      flow.group = group;
+      flow.share = 1.0 / static_cast<double>(members.size() - 1);
+      add_flow(flow);
+    }
+  }
+}
+
+void WorldBuilder::add_group(GroupKind kind, const std::vector<std::uint32_t>& members,
+                             program::Pattern pattern) {
   if (members.size() < 2) return;
   WorldGroup group;
   group.kind = kind;
+  group.pattern = pattern;
   group.member_begin = static_cast<std::uint32_t>(world_.members.size());
   world_.members.insert(world_.members.end(), members.begin(), members.end());
   group.member_end = static_cast<std::uint32_t>(world_.members.size());
   group.flow_begin = static_cast<std::uint32_t>(world_.flows.size());
-  add_rings(static_cast<std::uint32_t>(world_.groups.size()), members);
+  const auto index = static_cast<std::uint32_t>(world_.groups.size());
+  pattern == program::Pattern::kPairs ? add_pairs(index, members) : add_rings(index, members);
   group.flow_end = static_cast<std::uint32_t>(world_.flows.size());
   world_.groups.push_back(group);
 }
 
-void WorldBuilder::add_tensor_groups() {
+void WorldBuilder::add_tensor_groups(program::Pattern pattern) {
   for (std::int64_t stage = 0; stage < plan_.pipeline_parallel; ++stage) {
     for (std::int64_t data = 0; data < plan_.data_parallel; ++data) {
       std::vector<std::uint32_t> members;
       for (std::int64_t tensor = 0; tensor < plan_.tensor_parallel; ++tensor) {
         members.push_back(rank(tensor, data, stage));
       }
-      add_group(GroupKind::kTensor, members);
+      add_group(GroupKind::kTensor, members, pattern);
     }
   }
 }
@@ -137,8 +158,22 @@ void WorldBuilder::add_data_groups() {
       std::vector<std::uint32_t> members;
       for (std::int64_t data = 0; data < plan_.data_parallel; ++data)
         members.push_back(rank(tensor, data, stage));
-      add_group(GroupKind::kData, members);
+      plan_.is_hybrid() ? add_hybrid_groups(members) : add_group(GroupKind::kData, members);
     }
+  }
+}
+
+/// Shard groups are neighbours, replicas lie as far apart as a shard group is large.
+void WorldBuilder::add_hybrid_groups(const std::vector<std::uint32_t>& members) {
+  const auto size = static_cast<std::size_t>(plan_.shard_ranks());
+  for (std::size_t first = 0; first < members.size(); first += size) {
+    const auto begin = members.begin() + static_cast<std::ptrdiff_t>(first);
+    add_group(GroupKind::kShard, {begin, begin + static_cast<std::ptrdiff_t>(size)});
+  }
+  for (std::size_t place = 0; place < size; ++place) {
+    std::vector<std::uint32_t> replicas;
+    for (std::size_t i = place; i < members.size(); i += size) replicas.push_back(members[i]);
+    add_group(GroupKind::kReplica, replicas);
   }
 }
 
@@ -177,7 +212,7 @@ void WorldBuilder::add_channels() {
 }  // namespace
 
 World build_world(const plan::ParallelPlan& plan, const hardware::ClusterSpec& cluster,
-                  const hardware::Topology& topology, bool tied) {
+                  const hardware::Topology& topology, bool tied, program::Pattern tensor_pattern) {
   World world;
   world.size = plan.gpus;
   world.slowdown.assign(static_cast<std::size_t>(plan.gpus), 1.0);
@@ -185,7 +220,7 @@ World build_world(const plan::ParallelPlan& plan, const hardware::ClusterSpec& c
     world.slowdown[static_cast<std::size_t>(slow.gpu)] *= slow.slowdown;
   }
   WorldBuilder builder(plan, topology, cluster.gpus_per_node, world);
-  builder.add_tensor_groups();
+  builder.add_tensor_groups(tensor_pattern);
   builder.add_data_groups();
   if (tied) builder.add_embedding_groups();
   builder.add_channels();

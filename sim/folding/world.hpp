@@ -31,6 +31,7 @@ inline constexpr std::uint32_t kNoGroup = 0xffffffffU;
 /// A communicator of the unfolded world: ranges of World::members and World::flows.
 struct WorldGroup {
   program::GroupKind kind = program::GroupKind::kTensor;
+  program::Pattern pattern = program::Pattern::kRings;
   std::uint32_t member_begin = 0;
   std::uint32_t member_end = 0;
   std::uint32_t flow_begin = 0;
@@ -54,8 +55,10 @@ struct World {
 };
 
 /// Builds communicators, rings and pipeline channels of a plan on a cluster. `tied` says whether first and
-/// last stage share an embedding. Groups of a single member are left out.
+/// last stage share an embedding. `tensor_pattern` says how tensor-parallel
+/// ranks talk. Groups of a single member are left out.
 World build_world(const plan::ParallelPlan& plan, const hardware::ClusterSpec& cluster,
-                  const hardware::Topology& topology, bool tied);
+                  const hardware::Topology& topology, bool tied,
+                  program::Pattern tensor_pattern = program::Pattern::kRings);
 
 }  // namespace trainsim::folding

@@ -53,7 +53,7 @@ struct RingEstimate {
   /// Time of a collective of `members` over a tensor of `bytes`.
   Seconds time(program::CollectiveOp op, std::int64_t members, double bytes) const {
     return start + static_cast<double>(program::ring_steps(op, members)) * step +
-           program::ring_bytes(op, members, bytes) / rate;
+           program::bytes_per_member(op, members, bytes) / rate;
   }
 };
 

@@ -130,7 +130,8 @@ RingEstimate tensor_ring(const hardware::ClusterSpec& cluster, const plan::Paral
 }
 
 RingEstimate data_ring(const hardware::ClusterSpec& cluster, const plan::ParallelPlan& plan) {
-  return ring_estimate(cluster, plan.data_parallel, plan::data_ranks_in_node(plan, cluster.gpus_per_node));
+  const std::int64_t size = plan.is_hybrid() ? plan.shard_ranks() : plan.data_parallel;
+  return ring_estimate(cluster, size, std::min(size, plan::data_ranks_in_node(plan, cluster.gpus_per_node)));
 }
 
 std::vector<program::Program> lower(const model::ModelSpec& model, const plan::ParallelPlan& plan,

@@ -7,7 +7,6 @@ namespace trainsim::lowering {
 
 using program::Cause;
 using program::CollectiveOp;
-using program::GroupKind;
 using program::MemoryCategory;
 using program::Stream;
 
@@ -18,7 +17,7 @@ constexpr std::int64_t kGatheredUnits = 2;
 
 bool shards_parameters(const plan::ParallelPlan& plan) {
   const bool sharded = plan.sharding == plan::Sharding::kZero2 || plan.sharding == plan::Sharding::kZero3;
-  return sharded && plan.data_parallel > 1;
+  return sharded && plan.shard_ranks() > 1;
 }
 
 /// Kernels of a pass that runs beside `communication` seconds of collectives.
@@ -46,6 +45,7 @@ ShardedUnits::ShardedUnits(const plan::ParallelPlan& plan, std::int64_t layer_pa
       root_(embedding_parameters + head_parameters),
       layers_(layers),
       emit_(emit),
+      exchange_(plan, emit),
       active_(shards_parameters(plan)) {
   if (!active_) return;
   tensor_ = emit_.tensor("gathered parameters");
@@ -58,7 +58,7 @@ Pass ShardedUnits::beside_forward(Pass pass, const RingEstimate& ring,
                                   const cost::KernelModel& kernels) const {
   if (!active_ || plan_.profile) return pass;
   const auto bytes = static_cast<double>(layer_ * plan_.element_bytes());
-  return slowed(std::move(pass), ring.time(CollectiveOp::kAllGather, plan_.data_parallel, bytes), kernels);
+  return slowed(std::move(pass), ring.time(CollectiveOp::kAllGather, plan_.shard_ranks(), bytes), kernels);
 }
 
 Pass ShardedUnits::beside_backward(Pass pass, const RingEstimate& ring,
@@ -67,11 +67,11 @@ Pass ShardedUnits::beside_backward(Pass pass, const RingEstimate& ring,
   Seconds time = 0;
   if (plan_.overlap_gradient_reduction) {
     const auto bytes = static_cast<double>(layer_ * plan_.gradient_bytes);
-    time += ring.time(CollectiveOp::kReduceScatter, plan_.data_parallel, bytes);
+    time += ring.time(CollectiveOp::kReduceScatter, plan_.shard_ranks(), bytes);
   }
   if (again_in_backward()) {
     const auto bytes = static_cast<double>(layer_ * plan_.element_bytes());
-    time += ring.time(CollectiveOp::kAllGather, plan_.data_parallel, bytes);
+    time += ring.time(CollectiveOp::kAllGather, plan_.shard_ranks(), bytes);
   }
   return slowed(std::move(pass), time, kernels);
 }
@@ -89,16 +89,14 @@ void ShardedUnits::free(std::int64_t parameters) {
 
 std::uint32_t ShardedUnits::gather(std::int64_t parameters, const std::uint32_t* after) {
   if (after != nullptr) emit_.wait(Stream::kData, *after, Cause::kDataCommunication);
-  emit_.collective(Stream::kData, GroupKind::kData, CollectiveOp::kAllGather,
-                   static_cast<double>(parameters * plan_.element_bytes()), Cause::kDataCommunication);
+  exchange_.gather(Stream::kData, static_cast<double>(parameters * plan_.element_bytes()));
   return emit_.record(Stream::kData);
 }
 
 void ShardedUnits::scatter(std::int64_t parameters) {
   const std::uint32_t ready = emit_.record(Stream::kCompute);
   emit_.wait(Stream::kData, ready, Cause::kDataCommunication);
-  emit_.collective(Stream::kData, GroupKind::kData, CollectiveOp::kReduceScatter,
-                   static_cast<double>(parameters * plan_.gradient_bytes), Cause::kDataCommunication);
+  exchange_.reduce(Stream::kData, static_cast<double>(parameters * plan_.gradient_bytes));
   scattered_.push_back(emit_.record(Stream::kData));
   if (!plan_.overlap_gradient_reduction) finish();
 }

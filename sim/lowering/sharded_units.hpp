@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "sim/lowering/data_exchange.hpp"
 #include "sim/lowering/emitter.hpp"
 #include "sim/lowering/layer.hpp"
 #include "sim/plan/plan.hpp"
@@ -57,6 +58,7 @@ class ShardedUnits {
   std::int64_t root_;
   std::int64_t layers_;
   Emitter& emit_;
+  DataExchange exchange_;
   bool active_;
   std::uint32_t tensor_ = 0;
   std::uint32_t gradients_ = 0;

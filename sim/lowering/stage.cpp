@@ -25,7 +25,7 @@ constexpr int kTransferLaunches = 8;
 
 /// `count` or a shard of it, rounded up.
 std::int64_t shard_of(std::int64_t count, bool sharded, const plan::ParallelPlan& plan) {
-  return sharded ? (count + plan.data_parallel - 1) / plan.data_parallel : count;
+  return sharded ? (count + plan.shard_ranks() - 1) / plan.shard_ranks() : count;
 }
 
 }  // namespace
@@ -34,6 +34,7 @@ StageLowering::StageLowering(const StageContext& context, std::int64_t stage, pr
     : context_(context),
       stage_(stage),
       emit_(program, context.kernels),
+      exchange_(context.plan, emit_),
       layer_parameters_(layer_parameters_per_rank(context.model, context.plan)),
       units_(context.plan, layer_parameters_, embedding_parameters_per_rank(context.model, context.plan),
              head_parameters_per_rank(context.model, context.plan, false), context.layers.front(), emit_),
@@ -110,8 +111,7 @@ void StageLowering::emit_parameter_gathers() {
       const bool last = layer + 1 == layers;
       if (last && is_last(chunk)) bucket += head_parameters_per_rank(context_.model, plan, copy);
       if (!last && bucket < plan.bucket_parameters) continue;
-      emit_.collective(Stream::kData, GroupKind::kData, CollectiveOp::kAllGather,
-                       static_cast<double>(bucket * plan.element_bytes()), Cause::kDataCommunication);
+      exchange_.gather(Stream::kData, static_cast<double>(bucket * plan.element_bytes()));
       ready.resize(static_cast<std::size_t>(layer + 1), emit_.record(Stream::kData));
       bucket = 0;
     }
@@ -277,10 +277,7 @@ void StageLowering::flush_bucket() {
   if (bucket_ == 0 || !plan.overlap_gradient_reduction || plan.data_parallel == 1) return;
   const std::uint32_t ready = emit_.record(Stream::kCompute);
   emit_.wait(Stream::kData, ready, Cause::kDataCommunication);
-  const CollectiveOp op =
-      plan.sharding == plan::Sharding::kZero1 ? CollectiveOp::kReduceScatter : CollectiveOp::kAllReduce;
-  emit_.collective(Stream::kData, GroupKind::kData, op, static_cast<double>(bucket_ * plan.gradient_bytes),
-                   Cause::kDataCommunication);
+  exchange_.reduce(Stream::kData, static_cast<double>(bucket_ * plan.gradient_bytes));
   reductions_.push_back(emit_.record(Stream::kData));
   bucket_ = 0;
 }
@@ -288,16 +285,13 @@ void StageLowering::flush_bucket() {
 void StageLowering::emit_step_end() {
   const plan::ParallelPlan& plan = context_.plan;
   const bool zero1 = plan.sharding == plan::Sharding::kZero1 && plan.data_parallel > 1;
-  const bool sharded = plan.sharding != plan::Sharding::kNone && plan.data_parallel > 1;
   const auto held = static_cast<double>(stage_parameters(context_.model, plan, stage_));
   if (units_.active()) {
     units_.finish();
   } else if (!reductions_.empty()) {
     emit_.wait(Stream::kCompute, reductions_.back(), Cause::kDataCommunication);
-  } else if (plan.data_parallel > 1) {
-    emit_.collective(Stream::kCompute, GroupKind::kData,
-                     zero1 ? CollectiveOp::kReduceScatter : CollectiveOp::kAllReduce,
-                     held * static_cast<double>(plan.gradient_bytes), Cause::kDataCommunication);
+  } else {
+    exchange_.reduce(Stream::kCompute, held * static_cast<double>(plan.gradient_bytes));
   }
   const bool at_end = stage_ == 0 || stage_ == plan.pipeline_parallel - 1;
   if (context_.model.tie_word_embeddings && plan.pipeline_parallel > 1 && at_end) {
@@ -306,7 +300,7 @@ void StageLowering::emit_step_end() {
                      static_cast<double>(shapes.vocab * shapes.hidden * plan.gradient_bytes),
                      Cause::kEmbeddingCommunication);
   }
-  const double shard = sharded ? held / static_cast<double>(plan.data_parallel) : held;
+  const double shard = held / static_cast<double>(plan.shard_ranks());
   // Gradients of two bytes are copied to fp32 for the optimizer.
   const Bytes copies = plan.gradient_bytes < 4 ? static_cast<Bytes>(4.0 * shard) : 0;
   emit_.allocate(MemoryCategory::kTemporary, buffers_, copies);
@@ -314,8 +308,7 @@ void StageLowering::emit_step_end() {
   emit_.emit(emit_.register_pass(optimizer_pass(plan, context_.kernels, shard, cleared)));
   emit_.free(MemoryCategory::kTemporary, buffers_, copies);
   if (zero1 && !gathers_under_forward()) {
-    emit_.collective(Stream::kCompute, GroupKind::kData, CollectiveOp::kAllGather,
-                     held * static_cast<double>(plan.element_bytes()), Cause::kDataCommunication);
+    exchange_.gather(Stream::kCompute, held * static_cast<double>(plan.element_bytes()));
   }
 }
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "sim/lowering/data_exchange.hpp"
 #include "sim/lowering/emitter.hpp"
 #include "sim/lowering/ends.hpp"
 #include "sim/lowering/layer.hpp"
@@ -78,6 +79,7 @@ class StageLowering {
   const StageContext& context_;
   std::int64_t stage_;
   Emitter emit_;
+  DataExchange exchange_;
   std::int64_t layer_parameters_;
   ShardedUnits units_;
   RegisteredPass forward_;

@@ -113,6 +113,14 @@ void check_parameter_gather(const Facts& facts, Problems& problems) {
 
 /// Sharded parameters are gathered layer by layer, which neither pipelines nor groups of layers are ready
 /// for.
+void check_shard_group(const Facts& facts, Problems& problems) {
+  const std::int64_t group = facts.plan.shard_group;
+  const std::int64_t ranks = facts.plan.data_parallel;
+  if (group < 1 || !facts.grid_fits() || ranks % group == 0) return;
+  problems.push_back({"plan.sharding.group", text(group) + " does not divide data_parallel " + text(ranks) +
+                                                 "; legal here: " + join_numbers(divisors(ranks))});
+}
+
 void check_sharding(const Facts& facts, Problems& problems) {
   const ParallelPlan& plan = facts.plan;
   if (plan.sharding != Sharding::kZero2 && plan.sharding != Sharding::kZero3) return;
@@ -146,6 +154,9 @@ std::vector<Rule> pipeline_rules() {
        check_recompute},
       {{"plan.sharding", "plan.pipeline_parallel", "plan.recompute"}, check_sharding},
       {{"plan.sharding", "plan.overlap_parameter_gather"}, check_parameter_gather},
+      {{"gpus", "plan.sharding", "plan.data_parallel", "plan.tensor_parallel", "plan.pipeline_parallel",
+        "cluster.gpus_per_node"},
+       check_shard_group},
   };
 }
 

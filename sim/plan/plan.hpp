@@ -70,6 +70,9 @@ struct ParallelPlan {
   ScheduleKind schedule = ScheduleKind::kOneFOneB;
   Recompute recompute;
   Sharding sharding = Sharding::kNone;
+  /// Data-parallel ranks that hold one copy of what is sharded; further groups of as many hold replicas of it
+  /// (FSDP's hybrid sharding). 0 = all ranks.
+  std::int64_t shard_group = 0;
   Precision precision = Precision::kBf16;
   /// Bytes of a gradient element: 4 (fp32) or 2.
   std::int64_t gradient_bytes = 4;
@@ -109,6 +112,13 @@ struct ParallelPlan {
 
   /// Micro-batches of one step on one pipeline, m.
   std::int64_t micro_batches() const { return global_batch_size / (micro_batch_size * data_parallel); }
+  /// Ranks over which state is sharded, 1 without sharding.
+  std::int64_t shard_ranks() const {
+    if (sharding == Sharding::kNone) return 1;
+    return shard_group > 0 ? shard_group : data_parallel;
+  }
+  /// Whether there are several copies of sharded state.
+  bool is_hybrid() const { return sharding != Sharding::kNone && shard_ranks() < data_parallel; }
   /// Stages counted with chunks, p*v.
   std::int64_t virtual_stages() const { return pipeline_parallel * virtual_pipeline; }
   /// Bytes of an activation or parameter element in compute precision.

@@ -47,13 +47,15 @@ double inflation(const Protocol& protocol, BytesPerSecond rate) {
 
 }  // namespace
 
-double ring_bytes(CollectiveOp op, std::int64_t size, double bytes) {
+double bytes_per_member(CollectiveOp op, std::int64_t size, double bytes) {
   const double p = static_cast<double>(size);
   const double once = (p - 1.0) / p * bytes;
+  if (op == CollectiveOp::kBroadcast) return bytes;
   return op == CollectiveOp::kAllReduce ? 2.0 * once : once;
 }
 
 std::int64_t ring_steps(CollectiveOp op, std::int64_t size) {
+  if (op == CollectiveOp::kAllToAll) return size > 1 ? 1 : 0;
   return op == CollectiveOp::kAllReduce ? 2 * (size - 1) : size - 1;
 }
 
@@ -80,7 +82,8 @@ CollectiveCost protocol_cost(const Group& group, const Protocol& protocol, Colle
   CollectiveCost cost{protocol.base_latency, 0, 0, protocol.algorithm, protocol.wire};
   switch (protocol.algorithm) {
     case Algorithm::kRing:
-      cost.inside = cost.between = ring_bytes(op, group.size, bytes);
+    case Algorithm::kPairs:
+      cost.inside = cost.between = bytes_per_member(op, group.size, bytes);
       cost.delay += ring_latency(group, protocol, op);
       break;
     case Algorithm::kTree:
@@ -103,12 +106,14 @@ CollectiveCost protocol_cost(const Group& group, const Protocol& protocol, Colle
 }
 
 CollectiveCost collective_cost(const Group& group, CollectiveOp op, double bytes, const MemberRates& rates) {
-  const double plain = ring_bytes(op, group.size, bytes);
+  const double plain = bytes_per_member(op, group.size, bytes);
   CollectiveCost best{0, plain, plain};
   Seconds best_time = std::numeric_limits<double>::infinity();
   for (const Protocol& protocol : group.protocols) {
     const bool usable =
-        op == CollectiveOp::kAllReduce ? protocol.for_all_reduce : protocol.algorithm == Algorithm::kRing;
+        op == CollectiveOp::kAllReduce
+            ? protocol.for_all_reduce
+            : protocol.algorithm == (op == CollectiveOp::kAllToAll ? Algorithm::kPairs : Algorithm::kRing);
     if (!usable) continue;
     const CollectiveCost cost = protocol_cost(group, protocol, op, bytes, rates);
     const Seconds time = cost.lone_time(rates);

@@ -48,14 +48,23 @@ struct RingFlow {
   bool between_nodes = false;
 };
 
+/// Who sends to whom in a communicator.
+enum class Pattern : std::uint8_t {
+  /// Each member to the next of a ring, or of several.
+  kRings,
+  /// Each member to each other, for all-to-all.
+  kPairs,
+};
+
 /// A communicator instance.
 struct Group {
   GroupKind kind = GroupKind::kTensor;
+  Pattern pattern = Pattern::kRings;
   /// Members that exist as ranks of the job, as indices into Job::ranks.
   std::vector<std::uint32_t> members;
   /// True number of members, P.
   std::int64_t size = 1;
-  /// Flows of its ring (or rings); empty when P = 1 or communication is free.
+  /// Flows of its pattern; empty when P = 1 or communication is free.
   std::vector<RingFlow> flows;
   /// Nodes that the members lie on.
   std::int64_t nodes = 1;
@@ -86,7 +95,7 @@ struct Rank {
   /// Factor on all compute times (1 = nominal, 1.3 = 30 % slower).
   double slowdown = 1.0;
   /// Index into Job::groups by GroupKind; -1 when the rank is in no such group.
-  std::array<std::int32_t, kGroupKinds> groups = {-1, -1, -1};
+  std::array<std::int32_t, kGroupKinds> groups = {-1, -1, -1, -1, -1};
   std::array<Peer, kPeerKinds> peers;
 };
 

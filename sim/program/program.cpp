@@ -16,9 +16,11 @@ const char* name_in(const std::array<const char*, N>& names, Enum value) {
 constexpr std::array<const char*, kKernelKinds> kKernelNames = {"matmul", "attention", "memory", "optimizer",
                                                                 "profiled"};
 constexpr std::array<const char*, kStreams> kStreamNames = {"compute", "tensor", "send", "data"};
-constexpr std::array<const char*, kGroupKinds> kGroupNames = {"tensor", "data", "embedding"};
+constexpr std::array<const char*, kGroupKinds> kGroupNames = {"tensor", "data", "embedding", "shard",
+                                                              "replica"};
 constexpr std::array<const char*, kTrafficKinds> kTrafficNames = {"tensor", "data", "embedding", "pipeline"};
-constexpr std::array<const char*, 3> kCollectiveNames = {"all_reduce", "all_gather", "reduce_scatter"};
+constexpr std::array<const char*, 5> kCollectiveNames = {"all_reduce", "all_gather", "reduce_scatter",
+                                                         "broadcast", "all_to_all"};
 constexpr std::array<const char*, kCauses> kCauseNames = {"forward",
                                                           "backward",
                                                           "recompute",

@@ -24,9 +24,13 @@ enum class GroupKind : std::uint8_t {
   kData,
   /// First and last stage, which share a tied embedding.
   kEmbedding,
+  /// Data-parallel ranks that hold one copy of sharded state, where there are several copies.
+  kShard,
+  /// Those that hold the same shard of different copies.
+  kReplica,
 };
-inline constexpr int kGroupKinds = 3;
-/// Name for tables and JSON: "tensor", "data", "embedding".
+inline constexpr int kGroupKinds = 5;
+/// Name for tables and JSON: "tensor", "data", "embedding", "shard", "replica".
 const char* to_string(GroupKind kind);
 
 /// Ranks that a rank exchanges point-to-point messages with, relative to its own stage.
@@ -34,8 +38,11 @@ enum class PeerKind : std::uint8_t { kNextStage, kPreviousStage };
 inline constexpr int kPeerKinds = 2;
 
 /// Collective operations.
-enum class CollectiveOp : std::uint8_t { kAllReduce, kAllGather, kReduceScatter };
-/// Name for tables and traces: "all_reduce", "all_gather", "reduce_scatter".
+enum class CollectiveOp : std::uint8_t { kAllReduce, kAllGather, kReduceScatter, kBroadcast, kAllToAll };
+inline constexpr std::array<CollectiveOp, 5> kCollectiveOps = {
+    CollectiveOp::kAllReduce, CollectiveOp::kAllGather, CollectiveOp::kReduceScatter,
+    CollectiveOp::kBroadcast, CollectiveOp::kAllToAll};
+/// Name for tables and traces: "all_reduce", "all_gather", "reduce_scatter", "broadcast", "all_to_all".
 const char* to_string(CollectiveOp op);
 
 /// Why the compute stream is occupied; the rows of the breakdown.

@@ -72,7 +72,7 @@ double algorithm_bandwidth(const BenchRow& row) {
 }
 
 double bus_bandwidth(const Bench& bench, const BenchRow& row) {
-  return program::ring_bytes(bench.op, bench.gpus, row.bytes) / row.time;
+  return program::bytes_per_member(bench.op, bench.gpus, row.bytes) / row.time;
 }
 
 std::string to_text(const Bench& bench) {

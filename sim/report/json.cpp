@@ -72,6 +72,7 @@ Json plan_json(const Summary& summary) {
           {"schedule", plan::to_string(plan.schedule)},
           {"recompute", recompute(plan.recompute)},
           {"sharding", plan::to_string(plan.sharding)},
+          {"shard_ranks", plan.shard_ranks()},
           {"precision", plan::to_string(plan.precision)},
           {"gradient_bytes", plan.gradient_bytes},
           {"layers_per_virtual_stage", plan::stage_layers(plan, summary.model)},

@@ -48,10 +48,11 @@ std::string plan_line(const Summary& summary) {
 std::string settings_line(const Summary& summary) {
   const plan::ParallelPlan& plan = summary.plan;
   return "recompute " + plan::to_string(plan.recompute.granularity) + ", sharding " +
-         plan::to_string(plan.sharding) + ", " + plan::to_string(plan.precision) + " with " +
-         (plan.gradient_bytes == 4 ? "fp32" : "2-byte") + " gradients, " +
-         model::to_string(summary.model.attention) + " attention, " + plan::to_string(plan.launch) +
-         " launches, " + plan::to_string(plan.fusion) + " fusion";
+         plan::to_string(plan.sharding) +
+         (plan.is_hybrid() ? " in groups of " + std::to_string(plan.shard_ranks()) : "") + ", " +
+         plan::to_string(plan.precision) + " with " + (plan.gradient_bytes == 4 ? "fp32" : "2-byte") +
+         " gradients, " + model::to_string(summary.model.attention) + " attention, " +
+         plan::to_string(plan.launch) + " launches, " + plan::to_string(plan.fusion) + " fusion";
 }
 
 std::string head(const Summary& summary) {

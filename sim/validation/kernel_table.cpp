@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/validation/kernel_table.hpp"
 
+#include "sim/base/spelling.hpp"
+
 namespace trainsim::validation {
 
 namespace {
@@ -67,9 +69,22 @@ MeasuredAttention read_attention(const CsvRow& row, config::Report& report) {
   return result;
 }
 
+/// The operation of a collective; an all-reduce without such a column.
+program::CollectiveOp read_operation(const CsvRow& row, config::Report& report) {
+  const std::string word = row.text("op");
+  if (word.empty()) return program::CollectiveOp::kAllReduce;
+  std::vector<std::string> known;
+  for (const auto op : program::kCollectiveOps) {
+    known.emplace_back(program::to_string(op));
+    if (word == known.back()) return op;
+  }
+  report.add(row.at(), "op", "must be " + join_alternatives(known) + ", not '" + word + "'");
+  return program::CollectiveOp::kAllReduce;
+}
+
 MeasuredCollective read_collective(const CsvRow& row, config::Report& report) {
   return {row.text("cluster"), row.count("gpus", report), row.number("size_bytes", report),
-          row.number("time_us", report) / kMega, program::CollectiveOp::kAllReduce};
+          row.number("time_us", report) / kMega, read_operation(row, report)};
 }
 
 MeasuredStream read_stream(const CsvRow& row, config::Report& report) {

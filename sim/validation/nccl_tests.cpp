@@ -34,7 +34,9 @@ const std::vector<std::pair<std::string_view, program::CollectiveOp>>& programs(
   static const std::vector<std::pair<std::string_view, program::CollectiveOp>> known = {
       {"all_reduce_perf", program::CollectiveOp::kAllReduce},
       {"all_gather_perf", program::CollectiveOp::kAllGather},
-      {"reduce_scatter_perf", program::CollectiveOp::kReduceScatter}};
+      {"reduce_scatter_perf", program::CollectiveOp::kReduceScatter},
+      {"broadcast_perf", program::CollectiveOp::kBroadcast},
+      {"alltoall_perf", program::CollectiveOp::kAllToAll}};
   return known;
 }
 
@@ -93,7 +95,8 @@ std::string fault_of(const Header& header, const Result& result) {
   if (header.ranks < 2)
     return "no line '#  Rank …' above says how many GPUs took part; keep the whole output";
   if (operation_of(header, result)) return "";
-  const std::string cure = "; all_reduce_perf, all_gather_perf and reduce_scatter_perf can be used";
+  const std::string cure =
+      "; all_reduce_perf, all_gather_perf, reduce_scatter_perf, broadcast_perf and alltoall_perf can be used";
   if (!header.program.empty()) return "results of '" + header.program + "' are not simulated" + cure;
   return "no line above says which program this is; write '# Collective test starting: all_reduce_perf' "
          "(or another) before it" +

@@ -50,6 +50,24 @@ class Bench(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         return json.loads(done.stdout)["rows"]
 
+    def test_a_broadcast_passes_everything_on(self):
+        # 1 GB at 100 GB/s after 10 us and 3 steps of 1 us.
+        (row,) = self.rows("--op", "broadcast", "--sizes", "1 GB")
+        self.assertAlmostEqual(row["time_s"], 10e-3 + 13e-6, places=9)
+        self.assertAlmostEqual(row["busbw_GBps"], row["algbw_GBps"], places=9)
+
+    def test_an_all_to_all_sends_to_each_other(self):
+        # 3 / 4 of 1 GB at 100 GB/s after 10 us and one step of 1 us.
+        (row,) = self.rows("--op", "all_to_all", "--sizes", "1 GB")
+        self.assertEqual(row["algorithm"], "pairs")
+        self.assertAlmostEqual(row["time_s"], 7.5e-3 + 11e-6, places=9)
+        # Two nodes: 4 of 8 parts cross the own NIC at 10 GB/s; PCIe 1 us, NIC 2 us, one switch 1 us.
+        (row,) = self.rows("--op", "all_to_all", "--sizes", "1 GB", "--gpus", 8)
+        self.assertAlmostEqual(row["time_s"], 50e-3 + 14e-6, places=9)
+        done = run("--cluster", self.cluster, "--op", "all_to_all", "--gpus", 516)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("516 GPUs: at most 512 are simulated", done.stderr)
+
     def test_a_ring_in_a_node(self):
         # 2 * 3 / 4 of 1 GB at 100 GB/s after 10 + 6 us.
         (row,) = self.rows("--sizes", "1 GB")

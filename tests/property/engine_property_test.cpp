@@ -44,6 +44,8 @@ Case random_case() {
   random.plan = tests::small_plan(32, tensor, pipeline, chunks);
   const auto stage = *rc::gen::inRange(0, pipeline > 1 ? 2 : 4);
   random.plan.sharding = static_cast<plan::Sharding>(stage);
+  const auto group = *rc::gen::element<std::int64_t>(0, 1, 2, 4);
+  if (group > 0 && random.plan.data_parallel % group == 0) random.plan.shard_group = group;
   random.plan.overlap_gradient_reduction = *rc::gen::arbitrary<bool>();
   random.plan.overlap_point_to_point = *rc::gen::arbitrary<bool>();
   random.plan.sequence_parallel = tensor > 1 && *rc::gen::arbitrary<bool>();

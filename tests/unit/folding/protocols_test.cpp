@@ -95,10 +95,10 @@ TEST(Protocols, SwitchesReduceForFiveMembersAndMore) {
   hardware::ClusterSpec spec = cluster();
   spec.intra_node.nvls_bandwidth = 90e9;
   // 8 members, 1 GB: each link carries (1 + 1/8) GB at 90 GB/s; a ring would take 1.75 GB at 100 GB/s. The
-  // start costs 56.6 us and as long as (1 + 1/8) * 12 MiB / (1 + 12 MiB / 1 GB) take.
+  // start costs 56.6 us and as long as (1 + 1/8) M / (1 + M / 1 GB) take, M = what goes through in 41 us.
   const CollectiveCost cost =
       program::collective_cost(group(spec, 8), CollectiveOp::kAllReduce, 1e9, links(100e9));
-  const double pipeline = 12.0 * 1048576;
+  const double pipeline = 41e-6 * 90e9;
   EXPECT_NEAR(cost.inside / 100e9, 1.125e9 / 90e9, 1e-9);
   EXPECT_NEAR(cost.delay, 56.6e-6 + 1.125e9 / 90e9 * pipeline / (1e9 + pipeline), 1e-9);
   // Gathers have nothing to reduce, and four members use a ring.

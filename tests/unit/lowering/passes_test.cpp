@@ -128,7 +128,7 @@ TEST(LayerCommunication, SendsThePublishedVolume) {
       const LayerPasses passes = passes_of(gpt({}), tensor_plan(t, sequence));
       double sent = 0;
       for (const Pass& pass : {passes.forward, passes.backward}) {
-        for (const auto& [op, bytes] : transfers_of(pass)) sent += program::ring_bytes(op, t, bytes);
+        for (const auto& [op, bytes] : transfers_of(pass)) sent += program::bytes_per_member(op, t, bytes);
       }
       EXPECT_DOUBLE_EQ(sent, (sequence ? 10.0 : 8.0) * kTensorBytes * share) << "t = " << t;
     }

@@ -92,8 +92,8 @@ TEST(NcclTests, WhatCannotBeReadIsReported) {
   EXPECT_NE(problem("hello\n").find("no line with a size and a time"), std::string::npos);
   EXPECT_NE(problem(kProgram + kResults).find("says how many GPUs took part"), std::string::npos);
   EXPECT_NE(problem(kRanks + kResults).find("no line above says which program this is"), std::string::npos);
-  EXPECT_NE(problem("# Collective test starting: alltoall_perf\n" + kRanks + kResults)
-                .find("results of 'alltoall_perf' are not simulated"),
+  EXPECT_NE(problem("# Collective test starting: gather_perf\n" + kRanks + kResults)
+                .find("results of 'gather_perf' are not simulated"),
             std::string::npos);
   EXPECT_NE(problem(kProgram + kRanks + "1048576 262144 float sum -1 inf 20.97 31.46 0 50.1\n")
                 .find("no line with a size and a time"),

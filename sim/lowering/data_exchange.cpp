@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/lowering/data_exchange.hpp"
+
+namespace trainsim::lowering {
+
+using program::CollectiveOp;
+using program::GroupKind;
+
+void DataExchange::collective(program::Stream stream, GroupKind group, CollectiveOp op, double bytes) {
+  emit_.collective(stream, group, op, bytes, program::Cause::kDataCommunication);
+}
+
+void DataExchange::reduce(program::Stream stream, double bytes) {
+  if (plan_.data_parallel < 2) return;
+  if (plan_.sharding == plan::Sharding::kNone) {
+    collective(stream, GroupKind::kData, CollectiveOp::kAllReduce, bytes);
+    return;
+  }
+  const auto ranks = static_cast<double>(plan_.shard_ranks());
+  if (plan_.shard_ranks() > 1) collective(stream, shard_kind(), CollectiveOp::kReduceScatter, bytes);
+  if (plan_.is_hybrid()) collective(stream, GroupKind::kReplica, CollectiveOp::kAllReduce, bytes / ranks);
+}
+
+void DataExchange::gather(program::Stream stream, double bytes) {
+  if (plan_.shard_ranks() > 1) collective(stream, shard_kind(), CollectiveOp::kAllGather, bytes);
+}
+
+}  // namespace trainsim::lowering
