@@ -124,6 +124,22 @@ void compare_with_bare(const char* name, const Cost& ours, bool flows) {
   std::printf("  ratio of times: %.2f\n", ours.seconds / bare.seconds);
 }
 
+/// Unfolded runs of 24 micro-batches on more and more replicas: what an activity costs should not change.
+void print_cost_per_activity(const std::string& config) {
+  double first = 0;
+  for (const int replicas : {1, 4, 16, 64}) {
+    const std::string gpus = std::to_string(64 * replicas);
+    const Cost cost = trainsim_run(replicas < 16 ? 3 : 1, config,
+                                   {"gpus=" + gpus, "plan.data_parallel=" + std::to_string(replicas),
+                                    "plan.global_batch_size=" + std::to_string(24 * replicas)},
+                                   false);
+    const double each = cost.seconds / cost.activities;
+    if (first <= 0) first = each;
+    print(("gpt175b with 24 micro-batches on " + gpus + " GPUs, unfolded").c_str(), cost);
+    std::printf("  %.3f us an activity, %.2f times that on 64\n", each * 1e6, each / first);
+  }
+}
+
 }  // namespace
 
 int main() {
@@ -137,6 +153,12 @@ int main() {
   print("gpt175b on 512 GPUs, unfolded", trainsim_run(1, gpt, half, false));
   print("gpt175b on 1024 GPUs, unfolded", trainsim_run(1, gpt, {}, false));
   print("llama3-405b on 16384 GPUs, folded", trainsim_run(3, "llama3-405b", {}, true));
+  print("llama3-405b on 98304 GPUs with full bisection, folded",
+        trainsim_run(1, "llama3-405b",
+                     {"gpus=98304", "cluster.max_gpus=98304", "cluster.fabric.pod_oversubscription=1",
+                      "plan.global_batch_size=12288"},
+                     true));
+  print_cost_per_activity(gpt);
   const Cost one =
       trainsim_run(7, gpt, {"gpus=64", "plan.data_parallel=1", "plan.global_batch_size=96"}, true);
   const Cost many =

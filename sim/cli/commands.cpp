@@ -11,6 +11,7 @@
 #include "sim/cli/bench.hpp"
 #include "sim/cli/calibrate.hpp"
 #include "sim/cli/exit_code.hpp"
+#include "sim/cli/jitter.hpp"
 #include "sim/cli/output_file.hpp"
 #include "sim/cli/progress_bar.hpp"
 #include "sim/cli/simulate.hpp"
@@ -92,8 +93,12 @@ int run(const Options& options) {
   const engine::Progress progress = [&bar](double share) { bar.update(share); };
   std::optional<report::Uncertainty> uncertainty;
   if (options.uncertainty) uncertainty = vary_constants(options, experiment, progress);
+  // Before the run itself, because SimGrid can't start again in the processes that are forked after it.
+  std::optional<report::JitterResult> jitter;
+  if (experiment.jitter.steps > 0) jitter = simulate_steps(experiment, available_processors(), progress);
   report::Summary summary = simulate(experiment, options.fold, progress);
   bar.clear();
+  summary.jitter = jitter;
   if (uncertainty) summary.uncertainty = scaled(std::move(*uncertainty), summary.step_time);
   if (folding_check) summary.notes.push_back(folding_check->compare(summary));
   const std::string text = formatted(summary, options.format);

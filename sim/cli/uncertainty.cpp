@@ -12,6 +12,7 @@
 
 #include "sim/cli/simulate.hpp"
 #include "sim/cli/worker_pool.hpp"
+#include "sim/report/quantile.hpp"
 
 namespace trainsim::cli {
 
@@ -59,15 +60,6 @@ std::string simulate_sample(const std::string& config, const std::vector<std::st
   return text.data();
 }
 
-/// The value below which a share of the values lies, between two of them in proportion.
-double quantile(std::vector<double> values, double share) {
-  std::sort(values.begin(), values.end());
-  const double place = share * static_cast<double>(values.size() - 1);
-  const auto below = static_cast<std::size_t>(place);
-  const std::size_t above = std::min(below + 1, values.size() - 1);
-  return values[below] + (place - static_cast<double>(below)) * (values[above] - values[below]);
-}
-
 }  // namespace
 
 double triangular(double low, double mode, double high, double uniform) {
@@ -100,7 +92,7 @@ report::Uncertainty relative_uncertainty(const std::string& config, const std::v
   const auto first = times.begin() + 1;
   const std::vector<double> drawn(first, first + static_cast<std::ptrdiff_t>(options.samples));
   report::Uncertainty result{
-      options.samples, options.seed, quantile(drawn, kTail), quantile(drawn, 1 - kTail), {}};
+      options.samples, options.seed, report::quantile(drawn, kTail), report::quantile(drawn, 1 - kTail), {}};
   for (std::size_t i = 0; i < constants.size(); ++i) {
     const Constant& constant = constants[i];
     const std::size_t at = 1 + options.samples + 2 * i;

@@ -129,12 +129,34 @@ void read_memory(Section& top, plan::ParallelPlan& plan) {
   section->finish();
 }
 
-NetworkMode read_simulation(Section& top) {
-  std::optional<Section> section = top.mapping("simulation", false);
-  if (!section) return NetworkMode::kFlow;
-  const NetworkMode mode = section->defaulted("network", as_choice(kNetworkModes), "flow");
+/// Steps and jitter need each other.
+void read_jitter(Section& simulation, Jitter& jitter) {
+  const auto steps = simulation.optional("steps", as_count({2, 100'000}));
+  std::optional<Section> section = simulation.mapping("jitter", false);
+  if (!section) {
+    if (simulation.raw("steps") != nullptr && simulation.raw("jitter") == nullptr)
+      simulation.fail("steps",
+                      "all steps are alike without jitter; give jitter: {compute: 0.02}, or remove this key");
+    return;
+  }
+  if (simulation.raw("steps") == nullptr)
+    simulation.fail("jitter", "needs steps, the number of steps to simulate with it");
+  constexpr NumberRange deviation = {0.0, 1.0, true};
+  jitter.steps = steps.value_or(0);
+  jitter.compute = section->optional("compute", as_number(deviation)).value_or(0);
+  jitter.network = section->optional("network", as_number(deviation)).value_or(0);
+  jitter.seed = static_cast<std::uint64_t>(section->defaulted("seed", as_count({0, 1'000'000'000}), "1"));
+  if (section->raw("compute") == nullptr && section->raw("network") == nullptr)
+    section->fail("compute", "missing, as is network; give at least one");
   section->finish();
-  return mode;
+}
+
+void read_simulation(Section& top, Experiment& experiment) {
+  std::optional<Section> section = top.mapping("simulation", false);
+  if (!section) return;
+  experiment.network = section->defaulted("network", as_choice(kNetworkModes), "flow");
+  read_jitter(*section, experiment.jitter);
+  section->finish();
 }
 
 /// Data-parallel ranks that share a node; all, where that can't be known.
@@ -158,7 +180,7 @@ Experiment read_experiment(const Value& root, Reading& reading) {
     experiment.plan.shard_group = ranks_of_a_node(experiment);
   read_software(top, experiment.plan);
   read_memory(top, experiment.plan);
-  experiment.network = read_simulation(top);
+  read_simulation(top, experiment);
   top.finish();
   return experiment;
 }

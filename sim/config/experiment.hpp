@@ -23,6 +23,16 @@ enum class NetworkMode {
   kFree,
 };
 
+/// How much steps differ from each other.
+struct Jitter {
+  /// Steps to simulate beside the one without jitter; 0 = none.
+  std::int64_t steps = 0;
+  /// Standard deviation of the logarithm of a GPU's slowdown, and of what a NIC loses of its bandwidth.
+  double compute = 0;
+  double network = 0;
+  std::uint64_t seed = 1;
+};
+
 /// A complete, checked and resolved input.
 struct Experiment {
   /// The configuration's file name without folder and extension.
@@ -32,6 +42,7 @@ struct Experiment {
   hardware::ClusterSpec cluster;
   plan::ParallelPlan plan;
   NetworkMode network = NetworkMode::kFlow;
+  Jitter jitter;
   /// Constants of the cluster that are not known exactly.
   std::vector<Constant> constants;
   /// Complete sentences about what is legal but probably not meant.

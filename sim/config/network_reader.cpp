@@ -4,9 +4,11 @@
 #include <string>
 #include <utility>
 
+#include "sim/config/nccl_topology.hpp"
 #include "sim/config/network_readers.hpp"
 #include "sim/config/resolve.hpp"
 #include "sim/config/spec_readers.hpp"
+#include "sim/hardware/node_graph.hpp"
 
 namespace trainsim::config {
 
@@ -20,11 +22,22 @@ using hardware::FaultPlace;
 using hardware::IntraNodeKind;
 using hardware::LinkSpec;
 using hardware::MeshLink;
+using hardware::NodeLink;
 using hardware::PcieTree;
 using hardware::Spreading;
+using hardware::Vertex;
+using hardware::VertexKind;
 
-const Words<IntraNodeKind> kIntraNodeKinds = {
-    {"nvswitch", IntraNodeKind::kSwitch}, {"pcie", IntraNodeKind::kPcie}, {"mesh", IntraNodeKind::kMesh}};
+const Words<IntraNodeKind> kIntraNodeKinds = {{"nvswitch", IntraNodeKind::kSwitch},
+                                              {"pcie", IntraNodeKind::kPcie},
+                                              {"mesh", IntraNodeKind::kMesh},
+                                              {"links", IntraNodeKind::kLinks}};
+/// Devices inside a node, as links name them.
+const std::pair<const char*, VertexKind> kDeviceKinds[] = {{"gpu", VertexKind::kGpu},
+                                                           {"nic", VertexKind::kNic},
+                                                           {"switch", VertexKind::kNodeSwitch},
+                                                           {"pcie", VertexKind::kPcieSwitch},
+                                                           {"cpu", VertexKind::kCpu}};
 const Words<FabricKind> kFabricKinds = {{"fat-tree", FabricKind::kFatTree},
                                         {"rail-optimized", FabricKind::kRailOptimized},
                                         {"rail-only", FabricKind::kRailOnly},
@@ -112,6 +125,117 @@ Reader<MeshLink> as_cable(std::int64_t gpus) {
   return {expects, parse};
 }
 
+/// "gpu 3", and so on.
+std::optional<Vertex> device_named(const std::string& text, const ClusterSpec& spec) {
+  const std::size_t space = text.find(' ');
+  if (space == std::string::npos) return std::nullopt;
+  const auto number = as_count({0, 4096}).parse(make_scalar(text.substr(space + 1), {})).value;
+  for (const auto& [word, kind] : kDeviceKinds) {
+    if (text.substr(0, space) != word || !number) continue;
+    const bool there = (kind != VertexKind::kGpu || *number < spec.gpus_per_node) &&
+                       (kind != VertexKind::kNic || *number < spec.nics_per_node);
+    return there ? std::optional(Vertex{kind, *number}) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+/// Two devices of a node.
+Reader<std::pair<Vertex, Vertex>> as_devices(const ClusterSpec& spec) {
+  const std::string expects =
+      "a list of two devices of the node, such as [gpu 0, switch 0]: gpu 0 to " +
+      std::to_string(spec.gpus_per_node - 1) +
+      (spec.nics_per_node > 0 ? ", nic 0 to " + std::to_string(spec.nics_per_node - 1) : "") +
+      ", or any switch, pcie or cpu";
+  const auto parse = [&spec, expects](const Value& value) {
+    using Devices = Parsed<std::pair<Vertex, Vertex>>;
+    if (value.kind == Kind::kList && value.items.size() == 2) {
+      const auto first = device_named(value.items[0].text, spec);
+      const auto second = device_named(value.items[1].text, spec);
+      if (first && second && !(*first == *second)) return Devices::of({*first, *second});
+    }
+    return Devices::failed("must be " + expects);
+  };
+  return {expects, parse};
+}
+
+/// Links that are written out.
+void read_written_links(Section& section, ClusterSpec& spec) {
+  for (Section& entry : section.mappings("links")) {
+    const auto ends = entry.optional("between", as_devices(spec));
+    entry.require("between", "a list of two devices of the node, such as [gpu 0, switch 0]");
+    const BytesPerSecond bandwidth = entry.required("bandwidth", as_quantity(Dimension::kRate));
+    entry.finish();
+    if (ends) spec.node_links.push_back({ends->first, ends->second, bandwidth});
+  }
+}
+
+/// Links of an NCCL topology.
+void read_nccl_links(Section& section, ClusterSpec& spec) {
+  const Value* file = section.raw("nccl_topology");
+  const std::string name = section.optional("nccl_topology", as_text()).value_or("");
+  const auto sockets = section.optional("socket_bandwidth", as_quantity(Dimension::kRate));
+  if (name.empty()) return;
+  const std::filesystem::path path = (file->at.source->folder() / name).lexically_normal();
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error))
+    return section.fail("nccl_topology", "no such file: " + clip(path.string()));
+  Report found;
+  const NcclTopology topology = read_nccl_topology(path, sockets.value_or(1.0), found);
+  if (!found.empty()) return section.report().append(found);
+  if (topology.cpus > 1 && !sockets)
+    section.require("socket_bandwidth", "the rate between two of its CPUs, such as 60 GB/s");
+  const auto must_match = [&](std::int64_t there, std::int64_t given, const char* what, const char* key) {
+    if (there == given) return;
+    section.fail("nccl_topology", "holds " + std::to_string(there) + " " + what + ", but " + key + " is " +
+                                      std::to_string(given) + "; make the two agree");
+  };
+  must_match(topology.gpus, spec.gpus_per_node, "GPUs", "gpus_per_node");
+  if (spec.nics_per_node > 0)
+    must_match(topology.nics, spec.nics_per_node, "network devices", "nics_per_node");
+  const bool usable = topology.gpus == spec.gpus_per_node;
+  if (usable) spec.node_links = topology.links;
+  std::erase_if(spec.node_links, [&spec](const NodeLink& link) {
+    return spec.nics_per_node == 0 && link.first.kind == VertexKind::kNic;
+  });
+}
+
+/// Every GPU must reach every other, and a NIC where there are any.
+void check_connected(Section& section, const ClusterSpec& spec) {
+  const hardware::NodeGraph node(spec);
+  for (std::int64_t gpu = 0; gpu < spec.gpus_per_node; ++gpu) {
+    const std::int64_t other = gpu == 0 ? spec.gpus_per_node - 1 : 0;
+    const bool alone = other != gpu && node.path({VertexKind::kGpu, gpu}, {VertexKind::kGpu, other}).empty();
+    const char* key = section.raw("links") != nullptr ? "links" : "nccl_topology";
+    if (alone) {
+      return section.fail(key, "gpu " + std::to_string(gpu) + " has no way to gpu " + std::to_string(other) +
+                                   "; connect both to a switch, a pcie or a cpu, or to each other");
+    }
+    if (spec.nics_per_node > 0 && node.nearest_nic(gpu) < 0)
+      return section.fail(
+          key, "gpu " + std::to_string(gpu) + " has no way to a NIC; connect both to a pcie or a cpu");
+  }
+}
+
+/// The widest link of GPU 0 stands for all where only one number is asked for.
+void read_links(Section& section, ClusterSpec& spec) {
+  LinkSpec& link = spec.intra_node;
+  link.efficiency = section.required("efficiency", as_number(kEfficiency));
+  link.latency = section.required("latency", as_quantity(Dimension::kTime, kTime));
+  if ((section.raw("links") != nullptr) == (section.raw("nccl_topology") != nullptr))
+    section.fail("links", "needs exactly one of links and nccl_topology");
+  const std::size_t problems = section.report().size();
+  read_written_links(section, spec);
+  read_nccl_links(section, spec);
+  link.bandwidth = 1;
+  for (NodeLink& connection : spec.node_links) {
+    const Vertex first{VertexKind::kGpu, 0};
+    if (connection.first == first || connection.second == first)
+      link.bandwidth = std::max(link.bandwidth, connection.bandwidth);
+    connection.bandwidth *= link.efficiency;
+  }
+  if (section.report().size() == problems && spec.gpus_per_node > 0) check_connected(section, spec);
+}
+
 /// nodes_per_leaf and nodes_per_pod as given, or as switches with `radix` ports allow.
 void read_tree_size(Section& section, ClusterSpec& spec) {
   FabricSpec& fabric = spec.fabric;
@@ -195,12 +319,16 @@ void read_intra_node(Section& cluster, ClusterSpec& spec) {
   if (!section) return;
   read_identity(*section);
   spec.intra_node_kind = section->required("kind", as_choice(kIntraNodeKinds));
-  spec.intra_node = read_link(*section);
   LinkSpec& link = spec.intra_node;
+  if (spec.intra_node_kind == IntraNodeKind::kLinks) {
+    read_links(*section, spec);
+  } else {
+    link = read_link(*section);
+  }
   read_ll(*section, link);
   link.ll128_latency = section->optional("ll128_latency", as_quantity(Dimension::kTime, kTime)).value_or(0);
   link.phase_copy = section->optional("phase_copy", as_number({0.0, 10.0, true})).value_or(0);
-  if (spec.intra_node_kind == IntraNodeKind::kSwitch)
+  if (spec.intra_node_kind == IntraNodeKind::kSwitch || spec.intra_node_kind == IntraNodeKind::kLinks)
     link.nvls_bandwidth = section->optional("nvls_bandwidth", as_quantity(Dimension::kRate)).value_or(0);
   if (spec.intra_node_kind == IntraNodeKind::kPcie) read_pcie_tree(*section, spec);
   if (spec.intra_node_kind == IntraNodeKind::kMesh)

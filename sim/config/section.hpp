@@ -97,6 +97,8 @@ class Section {
   std::string field(std::string_view key) const { return join_path(path_, key); }
   /// Dotted path of the section.
   const std::string& path() const { return path_; }
+  /// Where problems with files that the section names go.
+  Report& report() { return reading_->report; }
   /// Reports missing and unknown keys. Call it once, after all getters.
   void finish();
 

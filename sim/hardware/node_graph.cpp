@@ -23,6 +23,9 @@ NodeGraph::NodeGraph(const ClusterSpec& spec) {
     case IntraNodeKind::kMesh:
       add_mesh(spec);
       break;
+    case IntraNodeKind::kLinks:
+      add_links(spec);
+      break;
   }
 }
 
@@ -118,6 +121,52 @@ void NodeGraph::add_mesh(const ClusterSpec& spec) {
     for (const VertexId gpu : gpus_) connect(gpu, root, spec.pcie.effective_bandwidth(), spec.pcie.latency);
   }
   add_nics_at_gpus(spec);
+}
+
+/// Latency is that of what a GPU is connected to: PCIe where the way may lead to a NIC, else the node's own.
+void NodeGraph::add_links(const ClusterSpec& spec) {
+  std::map<std::pair<VertexKind, std::int64_t>, VertexId> others;
+  const auto vertex = [&](const Vertex& at) {
+    if (at.kind == VertexKind::kGpu) return gpus_[static_cast<std::size_t>(at.index)];
+    if (at.kind == VertexKind::kNic) return nics_[static_cast<std::size_t>(at.index)];
+    const auto [entry, added] = others.try_emplace({at.kind, at.index}, 0);
+    if (added) entry->second = add(at.kind, at.index);
+    return entry->second;
+  };
+  for (const NodeLink& link : spec.node_links) {
+    const bool first_is_gpu = link.first.kind == VertexKind::kGpu;
+    const bool second_is_gpu = link.second.kind == VertexKind::kGpu;
+    const VertexId lower = vertex(first_is_gpu ? link.first : link.second);
+    const VertexId upper = vertex(first_is_gpu ? link.second : link.first);
+    if (first_is_gpu && second_is_gpu) {
+      add_one_way(lower, upper, link.bandwidth, spec.intra_node.latency);
+      add_one_way(upper, lower, link.bandwidth, spec.intra_node.latency);
+      cables_.resize(gpus_.size(), std::vector<std::int64_t>(gpus_.size(), 0));
+      ++cables_[static_cast<std::size_t>(link.first.index)][static_cast<std::size_t>(link.second.index)];
+      ++cables_[static_cast<std::size_t>(link.second.index)][static_cast<std::size_t>(link.first.index)];
+      continue;
+    }
+    const bool fast = graph_[upper].kind == VertexKind::kNodeSwitch || nics_.empty();
+    connect(lower, upper, link.bandwidth,
+            !first_is_gpu && !second_is_gpu ? 0.0
+            : fast                          ? spec.intra_node.latency
+                                            : spec.pcie.latency);
+  }
+}
+
+std::int64_t NodeGraph::nearest_nic(std::int64_t gpu) const {
+  const auto nics = static_cast<std::int64_t>(nics_.size());
+  const std::int64_t own = gpu * nics / static_cast<std::int64_t>(gpus_.size());
+  std::int64_t nearest = -1;
+  std::size_t fewest = 0;
+  for (std::int64_t step = 0; step < nics; ++step) {
+    const std::int64_t nic = (own + step) % nics;
+    const std::size_t hops = path({VertexKind::kGpu, gpu}, {VertexKind::kNic, nic}).size();
+    if (hops == 0 || (nearest >= 0 && hops >= fewest)) continue;
+    nearest = nic;
+    fewest = hops;
+  }
+  return nearest;
 }
 
 std::int64_t NodeGraph::count(VertexKind kind) const {

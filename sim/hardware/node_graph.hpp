@@ -36,6 +36,8 @@ class NodeGraph {
   /// Links of the fastest path (the least time per byte) between two devices. No path leads through another
   /// GPU or NIC. Empty when there is none.
   const std::vector<std::uint32_t>& path(const Vertex& from, const Vertex& to) const;
+  /// The NIC that a GPU is nearest to, of equally near ones its own share of them; -1 when it reaches none.
+  std::int64_t nearest_nic(std::int64_t gpu) const;
   /// Whether GPUs are cabled to each other, and how many cables connect two of them directly.
   bool has_cables() const { return !cables_.empty(); }
   std::int64_t cables(std::int64_t gpu, std::int64_t other) const;
@@ -57,6 +59,7 @@ class NodeGraph {
   void add_switch(const ClusterSpec& spec);
   void add_pcie(const ClusterSpec& spec);
   void add_mesh(const ClusterSpec& spec);
+  void add_links(const ClusterSpec& spec);
   /// Connects each NIC straight to the GPUs that use it.
   void add_nics_at_gpus(const ClusterSpec& spec);
   void find_paths(VertexId from) const;

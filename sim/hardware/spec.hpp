@@ -7,6 +7,7 @@
 
 #include "sim/base/collective.hpp"
 #include "sim/base/units.hpp"
+#include "sim/hardware/vertex.hpp"
 
 namespace trainsim::hardware {
 
@@ -97,6 +98,16 @@ enum class IntraNodeKind {
   kPcie,
   /// GPUs are cabled to each other: each with each, or as `ClusterSpec::mesh` lists.
   kMesh,
+  /// As `ClusterSpec::node_links` lists.
+  kLinks,
+};
+
+/// A connection inside a node of kind kLinks, of the same bandwidth in both directions.
+struct NodeLink {
+  Vertex first;
+  Vertex second;
+  /// Effective.
+  BytesPerSecond bandwidth = 0;
 };
 
 /// PCIe switches and CPU sockets of a node of kind kPcie. With gpus_per_switch 0 there is a single root.
@@ -216,6 +227,7 @@ struct ClusterSpec {
   PcieTree pcie_tree;
   /// Cables of a mesh; empty = one between each two GPUs.
   std::vector<MeshLink> mesh;
+  std::vector<NodeLink> node_links;
   /// From a GPU to its NIC.
   LinkSpec pcie;
   /// From a NIC to its leaf switch.

@@ -11,6 +11,8 @@ Topology::Topology(const ClusterSpec& spec, std::int64_t gpus)
       nodes_((gpus + spec.gpus_per_node - 1) / spec.gpus_per_node),
       node_(spec),
       fabric_(spec, nodes_) {
+  for (std::int64_t gpu = 0; gpu < spec.gpus_per_node && nodes_ > 1; ++gpu)
+    own_nics_.push_back(node_.nearest_nic(gpu));
   for (std::int64_t node = 0; node < nodes_; ++node) {
     for (const DirectedLink& link : node_.links()) bandwidth_.push_back(link.bandwidth);
   }
@@ -21,32 +23,49 @@ Topology::Topology(const ClusterSpec& spec, std::int64_t gpus)
 
 /// A fault beyond the nodes in use hits nobody.
 void Topology::apply(const Fault& fault) {
-  if (fault.bandwidth <= 0) return;
-  const auto is_hit = [&fault](const Vertex& end, VertexKind kind) {
-    return end.kind == kind && end.index == fault.index;
-  };
-  for (std::uint32_t id = 0; id < link_count(); ++id) {
-    const DirectedLink at = link(id);
-    const bool nic = fault.place == FaultPlace::kNic && id >= first_nic_link() &&
-                     (is_hit(at.from, VertexKind::kNic) || is_hit(at.to, VertexKind::kNic));
-    const bool port = fault.place == FaultPlace::kGpuPort &&
-                      (is_hit(at.from, VertexKind::kGpu) || is_hit(at.to, VertexKind::kGpu)) &&
-                      at.from.kind != VertexKind::kNic && at.to.kind != VertexKind::kNic;
-    const bool uplink = fault.place == FaultPlace::kLeafUplinks && id >= first_fabric_link() &&
-                        (is_hit(at.from, VertexKind::kLeaf) || is_hit(at.to, VertexKind::kLeaf));
-    if (nic || port || uplink) bandwidth_[id] *= fault.bandwidth;
+  if (fault.bandwidth <= 0) {
+    lost_nics_.insert(fault.index);
+    return;
+  }
+  switch (fault.place) {
+    case FaultPlace::kNic:
+      if (fault.index < nics())
+        weaken(first_nic_link() + 2 * static_cast<std::size_t>(fault.index), 2, fault);
+      break;
+    case FaultPlace::kGpuPort:
+      if (node_of(fault.index) < nodes_) weaken_port(fault);
+      break;
+    case FaultPlace::kLeafUplinks:
+      for (std::size_t link = 0; link < fabric_.links().size(); ++link) {
+        const DirectedLink& at = fabric_.links()[link];
+        const Vertex leaf{VertexKind::kLeaf, fault.index};
+        if (at.from == leaf || at.to == leaf) weaken(first_fabric_link() + link, 1, fault);
+      }
+      break;
+  }
+}
+
+void Topology::weaken(std::size_t first, std::size_t count, const Fault& fault) {
+  for (std::size_t link = first; link < first + count; ++link) bandwidth_[link] *= fault.bandwidth;
+}
+
+void Topology::weaken_port(const Fault& fault) {
+  const std::size_t first = static_cast<std::size_t>(node_of(fault.index)) * node_.links().size();
+  const Vertex gpu{VertexKind::kGpu, fault.index % spec_.gpus_per_node};
+  for (std::size_t link = 0; link < node_.links().size(); ++link) {
+    const DirectedLink& at = node_.links()[link];
+    const bool to_nic = at.from.kind == VertexKind::kNic || at.to.kind == VertexKind::kNic;
+    if (!to_nic && (at.from == gpu || at.to == gpu)) weaken(first + link, 1, fault);
   }
 }
 
 bool Topology::works(std::int64_t nic) const {
-  return std::none_of(spec_.faults.begin(), spec_.faults.end(), [nic](const Fault& fault) {
-    return fault.place == FaultPlace::kNic && fault.index == nic && fault.bandwidth <= 0;
-  });
+  return !lost_nics_.contains(nic);
 }
 
 std::int64_t Topology::nic_of(std::int64_t gpu) const {
   const std::int64_t first = node_of(gpu) * spec_.nics_per_node;
-  const std::int64_t own = gpu % spec_.gpus_per_node * spec_.nics_per_node / spec_.gpus_per_node;
+  const std::int64_t own = own_nics_[static_cast<std::size_t>(gpu % spec_.gpus_per_node)];
   for (std::int64_t step = 0; step < spec_.nics_per_node; ++step) {
     const std::int64_t nic = first + (own + step) % spec_.nics_per_node;
     if (works(nic)) return nic;
@@ -68,7 +87,8 @@ std::int64_t Topology::relay(std::int64_t gpu, std::int64_t nic) const {
   const Vertex own{VertexKind::kGpu, gpu % spec_.gpus_per_node};
   const Vertex used{VertexKind::kNic, nic % spec_.nics_per_node};
   if (!node_.path(own, used).empty()) return gpu;
-  return node_of(gpu) * spec_.gpus_per_node + used.index * spec_.gpus_per_node / spec_.nics_per_node;
+  const auto owner = std::find(own_nics_.begin(), own_nics_.end(), used.index);
+  return node_of(gpu) * spec_.gpus_per_node + (owner - own_nics_.begin());
 }
 
 std::pair<std::int64_t, std::int64_t> Topology::nics_between(std::int64_t source_gpu,

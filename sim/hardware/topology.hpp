@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -59,6 +60,8 @@ class Topology {
   std::int64_t nics() const { return nodes_ > 1 ? nodes_ * spec_.nics_per_node : 0; }
   bool works(std::int64_t nic) const;
   void apply(const Fault& fault);
+  void weaken(std::size_t first, std::size_t count, const Fault& fault);
+  void weaken_port(const Fault& fault);
   bool can_bind(std::uint32_t link) const;
   void append_node_path(std::int64_t node, const Vertex& from, const Vertex& to, Route& route) const;
   void append_network_path(std::int64_t source_gpu, std::int64_t target_gpu, Route& route) const;
@@ -74,6 +77,9 @@ class Topology {
   NodeGraph node_;
   FabricGraph fabric_;
   std::vector<BytesPerSecond> bandwidth_;
+  std::unordered_set<std::int64_t> lost_nics_;
+  /// Of the GPUs of a node.
+  std::vector<std::int64_t> own_nics_;
 };
 
 }  // namespace trainsim::hardware

@@ -160,6 +160,13 @@ Json scalars(const Summary& summary) {
           {"launch_bound_share", summary.launch_bound_share}};
 }
 
+Json jitter_json(const std::optional<JitterResult>& jitter) {
+  if (!jitter) return nullptr;
+  return {{"steps", jitter->steps},     {"seed", jitter->seed},   {"compute", jitter->compute},
+          {"network", jitter->network}, {"mean_s", jitter->mean}, {"p50_s", jitter->p50},
+          {"p90_s", jitter->p90},       {"p99_s", jitter->p99}};
+}
+
 Json uncertainty_json(const std::optional<Uncertainty>& uncertainty) {
   if (!uncertainty) return nullptr;
   Json constants = Json::array();
@@ -182,6 +189,7 @@ Json uncertainty_json(const std::optional<Uncertainty>& uncertainty) {
 Json to_tree(const Summary& summary) {
   Json json = scalars(summary);
   json["uncertainty"] = uncertainty_json(summary.uncertainty);
+  json["jitter"] = jitter_json(summary.jitter);
   json["breakdown"] = by_cause(summary.breakdown);
   json["kernels"] = kernels(summary);
   json["communication"] = transfers_json(summary);
@@ -296,6 +304,7 @@ void check_assertion_early(const std::string& text) {
   Summary any;
   any.bubble_ratio_theory = 0;
   any.uncertainty = Uncertainty{};
+  any.jitter = JitterResult{};
   any.plan.global_batch_size = 1;
   if (!late) number_at(to_tree(any), text, assertion);
 }

@@ -98,6 +98,20 @@ struct Uncertainty {
   std::vector<ConstantEffect> constants;
 };
 
+/// Step times of several steps with jitter.
+struct JitterResult {
+  std::int64_t steps = 0;
+  std::uint64_t seed = 0;
+  /// Standard deviations, as configured.
+  double compute = 0;
+  double network = 0;
+  Seconds mean = 0;
+  /// Half, 90 % and 99 % of the steps take at most that.
+  Seconds p50 = 0;
+  Seconds p90 = 0;
+  Seconds p99 = 0;
+};
+
 /// The result of a run: every number that any output shows. Formats only print it.
 struct Summary {
   std::string name;
@@ -138,6 +152,8 @@ struct Summary {
   FlopsPerSecond peak_flops = 0;
   /// Only when it was asked for.
   std::optional<Uncertainty> uncertainty;
+  /// Only with steps and jitter.
+  std::optional<JitterResult> jitter;
   std::vector<std::string> warnings;
   /// Sentences that explain the numbers, most important first.
   std::vector<std::string> notes;

@@ -125,6 +125,21 @@ std::string effect_text(const ConstantEffect& constant, Seconds step_time) {
   return share(constant.step_time_low) + " to " + share(constant.step_time_high);
 }
 
+std::string jitter_lines(const Summary& summary) {
+  if (!summary.jitter) return "";
+  const JitterResult& jitter = *summary.jitter;
+  const auto more = [&summary](Seconds time) {
+    return " (+" + percent(time / summary.step_time - 1.0) + ")";
+  };
+  std::string text = "\nWith jitter: " + std::to_string(jitter.steps) + " steps; GPUs " +
+                     percent(jitter.compute) + ", NICs " + percent(jitter.network) +
+                     " (standard deviation, only slower), seed " + std::to_string(jitter.seed) + "\n";
+  text += row("mean", duration(jitter.mean) + more(jitter.mean));
+  text += row("half within", duration(jitter.p50) + more(jitter.p50));
+  text += row("90 % within", duration(jitter.p90) + more(jitter.p90));
+  return text + row("99 % within", duration(jitter.p99) + more(jitter.p99));
+}
+
 std::string uncertainty_table(const Summary& summary) {
   if (!summary.uncertainty) return "";
   const Uncertainty& uncertainty = *summary.uncertainty;
@@ -200,9 +215,9 @@ std::string closing(const Summary& summary) {
 }  // namespace
 
 std::string to_text(const Summary& summary) {
-  return head(summary) + result(summary) + uncertainty_table(summary) + breakdown(summary) +
-         stage_table(summary) + network_tables(summary) + memory_table(summary) + kernel_table(summary) +
-         closing(summary);
+  return head(summary) + result(summary) + jitter_lines(summary) + uncertainty_table(summary) +
+         breakdown(summary) + stage_table(summary) + network_tables(summary) + memory_table(summary) +
+         kernel_table(summary) + closing(summary);
 }
 
 }  // namespace trainsim::report

@@ -66,6 +66,8 @@ std::string inside(const ClusterSpec& cluster) {
       return text + "each with " + usable(cluster.intra_node) + ", into a switch that blocks nothing";
     case IntraNodeKind::kMesh:
       return text + "cabled to each other; per cable " + usable(cluster.intra_node);
+    case IntraNodeKind::kLinks:
+      return text + "connected by " + plural(static_cast<std::int64_t>(cluster.node_links.size()), "link");
     case IntraNodeKind::kPcie:
       break;
   }

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <vector>
+
+namespace trainsim::report {
+
+/// The value below which a share in [0, 1] of the values lies, between two of them in proportion. REQUIRES:
+/// there are values.
+double quantile(std::vector<double> values, double share);
+
+}  // namespace trainsim::report
