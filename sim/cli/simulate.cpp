@@ -22,7 +22,7 @@ namespace {
 /// Simulated ranks from which a run takes tens of seconds.
 constexpr std::size_t kManyRanks = 2000;
 
-constexpr std::array<const char*, 3> kNetworkNames = {"flow", "ideal", "free"};
+constexpr std::array<const char*, 4> kNetworkNames = {"flow", "ideal", "free", "step"};
 
 }  // namespace
 
@@ -34,13 +34,18 @@ program::Job build_job(const config::Experiment& experiment, bool fold) {
   std::vector<program::Program> programs =
       lowering::lower(experiment.model, experiment.plan, experiment.cluster, schedule);
   const bool tied = experiment.model.tie_word_embeddings;
-  return folding::build_job(experiment.plan, experiment.cluster, tied, std::move(programs),
-                            {fold, experiment.network == config::NetworkMode::kFree});
+  const bool steps = experiment.network == config::NetworkMode::kStep;
+  folding::FoldOptions options;
+  options.fold = fold && !steps;
+  options.free_communication = experiment.network == config::NetworkMode::kFree;
+  options.separate_flows = steps;
+  return folding::build_job(experiment.plan, experiment.cluster, tied, std::move(programs), options);
 }
 
 program::Timeline run_job(const config::Experiment& experiment, const program::Job& job,
                           const engine::Progress& progress) {
-  const engine::ExecutorOptions options{progress};
+  engine::ExecutorOptions options{progress};
+  options.ring_steps = experiment.network == config::NetworkMode::kStep;
   const std::unique_ptr<engine::Executor> executor = experiment.network == config::NetworkMode::kIdeal
                                                          ? engine::make_ideal_executor(options)
                                                          : engine::make_simgrid_executor(options);

@@ -18,8 +18,10 @@ namespace trainsim::config {
 
 namespace {
 
-const Words<NetworkMode> kNetworkModes = {
-    {"flow", NetworkMode::kFlow}, {"ideal", NetworkMode::kIdeal}, {"free", NetworkMode::kFree}};
+const Words<NetworkMode> kNetworkModes = {{"flow", NetworkMode::kFlow},
+                                          {"ideal", NetworkMode::kIdeal},
+                                          {"free", NetworkMode::kFree},
+                                          {"step", NetworkMode::kStep}};
 const Words<plan::Launch> kLaunches = {{"eager", plan::Launch::kEager},
                                        {"compiled", plan::Launch::kCompiled},
                                        {"cuda-graph", plan::Launch::kCudaGraph},

@@ -21,6 +21,8 @@ enum class NetworkMode {
   kIdeal,
   /// Communication takes no time.
   kFree,
+  /// As kFlow, with every step of a ring a message of its own and every rank simulated; for checking.
+  kStep,
 };
 
 /// How much steps differ from each other.

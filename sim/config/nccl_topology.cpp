@@ -130,7 +130,8 @@ class TopologyReader {
       if (target == ids_.end()) {
         fail(link, "target '" + clip(attribute(link, "target")) + "' is no GPU of this file");
       } else if (gpu < target->second) {
-        result_.links.push_back({own, {VertexKind::kGpu, target->second}, bandwidth});
+        result_.links.push_back(
+            {own, {VertexKind::kGpu, target->second}, bandwidth, static_cast<std::int64_t>(count)});
       }
     }
     if (to_switches > 0) result_.links.push_back({own, {VertexKind::kNodeSwitch, 0}, to_switches});

@@ -45,9 +45,14 @@ const Words<FabricKind> kFabricKinds = {{"fat-tree", FabricKind::kFatTree},
                                         {"torus", FabricKind::kTorus}};
 const Words<Spreading> kSpreadings = {{"ideal", Spreading::kIdeal}, {"ecmp", Spreading::kEcmp}};
 
+/// A part with less than that is better called gone.
+constexpr double kLeastLeft = 1e-4;
 constexpr NumberRange kRatio = {1.0, 1000.0, true};
 constexpr CountRange kDevices = {1, 1'000'000};
 constexpr std::size_t kMostDimensions = 6;
+constexpr double kMostCables = 4096;
+constexpr std::int64_t kMostMeshGpus = 64;
+constexpr std::int64_t kMostTorusNodes = 100'000;
 
 LinkSpec read_link(Section& section) {
   LinkSpec link;
@@ -199,20 +204,32 @@ void read_nccl_links(Section& section, ClusterSpec& spec) {
   });
 }
 
-/// Every GPU must reach every other, and a NIC where there are any.
+/// Every GPU must reach every other (through none that is between them) and every NIC must be reached.
 void check_connected(Section& section, const ClusterSpec& spec) {
   const hardware::NodeGraph node(spec);
+  const char* key = section.raw("links") != nullptr ? "links" : "nccl_topology";
+  const auto reaches = [&node](std::int64_t gpu, VertexKind kind, std::int64_t index) {
+    return !node.path({VertexKind::kGpu, gpu}, {kind, index}).empty();
+  };
   for (std::int64_t gpu = 0; gpu < spec.gpus_per_node; ++gpu) {
-    const std::int64_t other = gpu == 0 ? spec.gpus_per_node - 1 : 0;
-    const bool alone = other != gpu && node.path({VertexKind::kGpu, gpu}, {VertexKind::kGpu, other}).empty();
-    const char* key = section.raw("links") != nullptr ? "links" : "nccl_topology";
-    if (alone) {
-      return section.fail(key, "gpu " + std::to_string(gpu) + " has no way to gpu " + std::to_string(other) +
-                                   "; connect both to a switch, a pcie or a cpu, or to each other");
+    for (std::int64_t other = 0; other < spec.gpus_per_node; ++other) {
+      if (other == gpu || reaches(gpu, VertexKind::kGpu, other)) continue;
+      return section.fail(
+          key, "gpu " + std::to_string(gpu) + " has no way to gpu " + std::to_string(other) +
+                   " (none leads through another GPU); connect both to a switch, a pcie or a cpu, or "
+                   "to each other");
     }
     if (spec.nics_per_node > 0 && node.nearest_nic(gpu) < 0)
       return section.fail(
           key, "gpu " + std::to_string(gpu) + " has no way to a NIC; connect both to a pcie or a cpu");
+  }
+  for (std::int64_t nic = 0; nic < spec.nics_per_node; ++nic) {
+    bool reached = false;
+    for (std::int64_t gpu = 0; gpu < spec.gpus_per_node && !reached; ++gpu)
+      reached = reaches(gpu, VertexKind::kNic, nic);
+    if (!reached)
+      return section.fail(
+          key, "nic " + std::to_string(nic) + " is reached by no GPU; connect it to a pcie or a cpu");
   }
 }
 
@@ -270,7 +287,8 @@ void read_tree_size(Section& section, ClusterSpec& spec) {
                                   static_cast<double>(nics) * (1.0 + 1.0 / fabric.oversubscription)))));
     fabric.nodes_per_leaf = 1;
   }
-  const std::int64_t leaves_per_group = fabric.kind == FabricKind::kRailOptimized ? spec.nics_per_node : 1;
+  const std::int64_t leaves_per_group =
+      fabric.kind == FabricKind::kRailOptimized ? std::max<std::int64_t>(1, spec.nics_per_node) : 1;
   const auto groups = [&](std::int64_t leaves) {
     return std::max<std::int64_t>(1, leaves / leaves_per_group);
   };
@@ -292,6 +310,10 @@ void read_tree(Section& section, ClusterSpec& spec) {
     section.fail("pod_oversubscription",
                  "needs nodes_per_pod, or radix and levels: 3; without, all nodes are one pod");
   fabric.spreading = section.defaulted("spreading", as_choice(kSpreadings), "ideal");
+  const double cables = static_cast<double>(fabric.nodes_per_leaf) * static_cast<double>(spec.nics_per_node);
+  if (fabric.spreading == Spreading::kEcmp && cables > kMostCables)
+    section.fail("spreading", "ecmp follows at most " + format_number(kMostCables) +
+                                  " NICs below a leaf one by one; make leaves smaller, or write ideal");
   const std::optional<std::int64_t> seed = section.optional("seed", as_count({0, 1'000'000'000'000}));
   if (seed && fabric.spreading == Spreading::kIdeal)
     section.fail("seed", "is that of the hash of spreading: ecmp; remove it, or write spreading: ecmp");
@@ -306,9 +328,14 @@ void read_torus(Section& section, ClusterSpec& spec) {
   if (section.raw("dimensions") != nullptr && (!any || fabric.dimensions.size() > kMostDimensions))
     section.fail("dimensions", "must be a list of 1 to 6 numbers of nodes, such as [4, 4, 4]");
   fabric.max_nodes = 1;
-  for (const std::int64_t length : fabric.dimensions)
-    fabric.max_nodes =
-        std::min<std::int64_t>(kDevices.most, fabric.max_nodes * std::max<std::int64_t>(1, length));
+  for (const std::int64_t length : fabric.dimensions) {
+    fabric.max_nodes *= std::max<std::int64_t>(1, length);
+    if (fabric.max_nodes <= kMostTorusNodes) continue;
+    section.fail("dimensions", "make more than " + std::to_string(kMostTorusNodes) +
+                                   " nodes; give the part of the torus that the job uses");
+    fabric.max_nodes = 1;
+    break;
+  }
   fabric.link_bandwidth = read_switch_link(section, "link_bandwidth", spec);
 }
 
@@ -331,6 +358,13 @@ void read_intra_node(Section& cluster, ClusterSpec& spec) {
   if (spec.intra_node_kind == IntraNodeKind::kSwitch || spec.intra_node_kind == IntraNodeKind::kLinks)
     link.nvls_bandwidth = section->optional("nvls_bandwidth", as_quantity(Dimension::kRate)).value_or(0);
   if (spec.intra_node_kind == IntraNodeKind::kPcie) read_pcie_tree(*section, spec);
+  if (spec.intra_node_kind == IntraNodeKind::kMesh && spec.gpus_per_node > kMostMeshGpus)
+    section->fail("kind", "a mesh has at most " + std::to_string(kMostMeshGpus) + " GPUs; gpus_per_node is " +
+                              std::to_string(spec.gpus_per_node));
+  const bool meshed = spec.intra_node_kind == IntraNodeKind::kMesh;
+  const Value* cables = meshed ? section->raw("cables") : nullptr;
+  if (cables != nullptr && cables->kind == Kind::kList && cables->items.empty())
+    section->fail("cables", "is empty; leave it out for one cable between each two GPUs");
   if (spec.intra_node_kind == IntraNodeKind::kMesh)
     spec.mesh = section->list("cables", as_cable(spec.gpus_per_node));
   section->finish();
@@ -380,7 +414,7 @@ void read_faults(Section& cluster, ClusterSpec& spec) {
       fault.index = index.value_or(0);
     }
     const bool failed = section.optional("failed", as_flag()).value_or(false);
-    const std::optional<double> left = section.optional("bandwidth", as_number(kEfficiency));
+    const std::optional<double> left = section.optional("bandwidth", as_number({kLeastLeft, 1.0, true}));
     fault.bandwidth = failed ? 0.0 : left.value_or(1.0);
     if (given == nullptr) section.fail("nic", "missing, as are gpu_port and leaf: say what has the fault");
     if (section.raw("failed") == nullptr)

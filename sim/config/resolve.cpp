@@ -59,6 +59,33 @@ Value merge_entry(const std::string& key, Value base, const Value& overlay) {
   return changed;
 }
 
+/// The kind that a mapping gives; of fabrics, all trees are one.
+std::string kind_in(Component component, const Value& part) {
+  const Entry* kind = part.find("kind");
+  if (kind == nullptr) return "";
+  const bool tree =
+      component == Component::kFabric && kind->value.text != "dragonfly" && kind->value.text != "torus";
+  return tree ? "tree" : kind->value.text;
+}
+
+/// Whether an overlay makes another kind of thing of a node or fabric, with keys of its own, so that nothing
+/// of the base is left.
+bool replaces(Component component, const Value& base, const Value& overlay) {
+  if (component != Component::kIntraNode && component != Component::kFabric) return false;
+  const std::string kind = kind_in(component, overlay);
+  return !kind.empty() && kind != kind_in(component, base);
+}
+
+/// Takes out of the base what an overlay gives in another way.
+void drop_alternatives(Component component, Value& base, const Value& overlay) {
+  if (component != Component::kFabric) return;
+  if (overlay.find("radix") != nullptr) {
+    for (const char* key : {"nodes_per_leaf", "nodes_per_pod"}) base.erase(key);
+  } else if (overlay.find("nodes_per_leaf") != nullptr) {
+    for (const char* key : {"radix", "levels"}) base.erase(key);
+  }
+}
+
 }  // namespace
 
 std::string expected_value(Component component) {
@@ -124,6 +151,8 @@ std::optional<Value> Resolver::resolve_self(const Value& value, Component compon
       load_named(extends->value, component, base_field, "the name of a preset or a path", std::move(chain));
   if (!base) return std::nullopt;
   overlay.erase("extends");
+  if (replaces(component, *base, overlay)) return overlay;
+  drop_alternatives(component, *base, overlay);
   // The name says that this is no longer the preset, unless the input gives it a name of its own.
   Entry* name = base->find("name");
   if (name != nullptr && !overlay.entries.empty()) name->value.text += " (modified)";

@@ -18,6 +18,9 @@ struct ExecutorOptions {
   /// Time a collective in closed form when nothing else ever crosses its links. Exact, and much faster; false
   /// sends every flow through the network model, for checking.
   bool closed_form_collectives = true;
+  /// Send every step of a ring as a message of its own, which waits for the step before, instead of one flow
+  /// for all; for checking. REQUIRES: a job whose flows were kept apart. Other algorithms stay flows.
+  bool ring_steps = false;
 };
 
 /// Runs the programs of a job and reports what every rank did.

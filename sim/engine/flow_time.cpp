@@ -21,7 +21,7 @@ Seconds lone_flow_time(const program::Job& job, const program::Flow& flow, doubl
 
 program::MemberRates lone_rates(const program::Job& job, const program::Group& group) {
   constexpr BytesPerSecond infinite = std::numeric_limits<double>::infinity();
-  program::MemberRates rates{infinite, infinite, infinite};
+  program::MemberRates rates{infinite, infinite, infinite, {}};
   const auto lower = [](BytesPerSecond& rate, BytesPerSecond bandwidth, double load) {
     if (load > 0) rate = std::min(rate, bandwidth / load);
   };
@@ -31,6 +31,8 @@ program::MemberRates lone_rates(const program::Job& job, const program::Group& g
       lower(rates.all, bandwidth, hop.inside_load + hop.between_load);
       lower(rates.inside, bandwidth, hop.inside_load);
       lower(rates.between, bandwidth, hop.between_load);
+      if (group.nodes > 1)
+        rates.links.emplace_back(hop.inside_load / bandwidth, hop.between_load / bandwidth);
     }
   }
   return rates;

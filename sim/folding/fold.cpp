@@ -19,8 +19,13 @@ namespace {
 class Quotient {
  public:
   Quotient(const World& world, const Partition& classes, const hardware::ClusterSpec& cluster,
-           const hardware::Topology& topology, const FoldOptions& options)
-      : world_(world), classes_(classes), cluster_(cluster), topology_(topology), options_(options) {}
+           const hardware::Topology& topology, const Sample& sample, const FoldOptions& options)
+      : world_(world),
+        classes_(classes),
+        cluster_(cluster),
+        topology_(topology),
+        sample_(sample),
+        options_(options) {}
 
   void add_ranks(const plan::ParallelPlan& plan, program::Job& job) const;
   void add_groups(program::Job& job) const;
@@ -42,6 +47,7 @@ class Quotient {
   const Partition& classes_;
   const hardware::ClusterSpec& cluster_;
   const hardware::Topology& topology_;
+  const Sample& sample_;
   const FoldOptions& options_;
 };
 
@@ -104,6 +110,11 @@ void Quotient::add_groups(program::Job& job) const {
       nodes.insert(node_of(world_.members[m]));
     }
     group.nodes = static_cast<std::int64_t>(nodes.size());
+    // Of the whole, not of the sample: protocols depend on it.
+    if (group.kind == program::GroupKind::kData || group.kind == program::GroupKind::kReplica) {
+      group.size = group.size / sample_.kept_blocks * sample_.blocks;
+      group.nodes = group.nodes / sample_.kept_blocks * sample_.blocks;
+    }
     std::sort(group.members.begin(), group.members.end());
     group.members.erase(std::unique(group.members.begin(), group.members.end()), group.members.end());
     Seconds inside_latency = 0;
@@ -192,11 +203,6 @@ void scale(const plan::ParallelPlan& plan, const Sample& sample, program::Job& j
     rank.represents = rank.represents / sample.kept_blocks * sample.blocks;
     rank.id = plan::rank_of(plan, {rank.tensor_rank, rank.data_rank, rank.stage});
   }
-  for (program::Group& group : job.groups) {
-    if (group.kind != program::GroupKind::kData && group.kind != program::GroupKind::kReplica) continue;
-    group.size = group.size / sample.kept_blocks * sample.blocks;
-    group.nodes = group.nodes / sample.kept_blocks * sample.blocks;
-  }
 }
 
 /// Without communication time the host has no work for transfers either.
@@ -217,12 +223,12 @@ program::Job build_job(const plan::ParallelPlan& plan, const hardware::ClusterSp
   const hardware::Topology topology(sample.cluster,
                                     plan::gpus_in_reach(sample.plan, sample.cluster.gpus_per_node));
   const World world = build_world(sample.plan, sample.cluster, topology, tied, options.tensor_pattern);
-  const Partition classes = partition(world, sample.plan, topology, options.fold);
+  const Partition classes = partition(world, sample.plan, topology, options.fold, options.separate_flows);
   program::Job job;
   job.programs = std::move(programs);
   if (options.free_communication) drop_transfer_work(job.programs);
   job.world_size = plan.gpus;
-  const Quotient quotient(world, classes, sample.cluster, topology, options);
+  const Quotient quotient(world, classes, sample.cluster, topology, sample, options);
   quotient.add_ranks(sample.plan, job);
   quotient.add_groups(job);
   quotient.add_peers(job);

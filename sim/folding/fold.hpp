@@ -17,6 +17,8 @@ struct FoldOptions {
   bool sample = true;
   /// How tensor-parallel ranks talk to each other.
   program::Pattern tensor_pattern = program::Pattern::kRings;
+  /// Keep every flow apart, for an executor that runs rings step by step. REQUIRES: fold is false.
+  bool separate_flows = false;
 };
 
 /// Binds programs (one per stage) to the ranks of a plan on a cluster, folded along the symmetries that

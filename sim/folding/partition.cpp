@@ -31,7 +31,7 @@ constexpr Colour kIncoming = 0x696e636fULL;
 class Refinement {
  public:
   Refinement(const World& world, const plan::ParallelPlan& plan, const hardware::Topology& topology,
-             bool fold);
+             bool fold, bool separate_flows);
   /// One round; returns the number of colours in use.
   std::size_t refine();
   Partition classes() const;
@@ -50,7 +50,7 @@ class Refinement {
 };
 
 Refinement::Refinement(const World& world, const plan::ParallelPlan& plan, const hardware::Topology& topology,
-                       bool fold)
+                       bool fold, bool separate_flows)
     : world_(world) {
   for (std::int64_t r = 0; r < world.size; ++r) {
     const auto stage = static_cast<Colour>(plan::coordinates_of(plan, r).stage);
@@ -63,7 +63,7 @@ Refinement::Refinement(const World& world, const plan::ParallelPlan& plan, const
   for (const WorldFlow& flow : world.flows) {
     const Colour kind = flow.group == kNoGroup ? static_cast<Colour>(flow.peer) + 100 : 0;
     const Colour numbers = chain(std::bit_cast<Colour>(flow.share), std::bit_cast<Colour>(flow.latency));
-    flows_.push_back(chain(kind, numbers));
+    flows_.push_back(chain(chain(kind, numbers), separate_flows ? flows_.size() + 1 : 0));
   }
   for (std::uint32_t link = 0; link < topology.link_count(); ++link) {
     links_.push_back(std::bit_cast<Colour>(topology.bandwidth(link)));
@@ -156,8 +156,8 @@ Partition Refinement::classes() const {
 }  // namespace
 
 Partition partition(const World& world, const plan::ParallelPlan& plan, const hardware::Topology& topology,
-                    bool fold) {
-  Refinement refinement(world, plan, topology, fold);
+                    bool fold, bool separate_flows) {
+  Refinement refinement(world, plan, topology, fold, separate_flows);
   std::size_t colours = refinement.refine();
   for (;;) {
     const std::size_t refined = refinement.refine();

@@ -31,8 +31,9 @@ struct Partition {
 };
 
 /// The coarsest equitable partition, by colour refinement (Weisfeiler and Leman 1968). Ranks begin apart when
-/// their stage or speed differs. With `fold` false every rank is a class of its own.
+/// their stage or speed differs. With `fold` false every rank is a class of its own, and with
+/// `separate_flows` every flow too.
 Partition partition(const World& world, const plan::ParallelPlan& plan, const hardware::Topology& topology,
-                    bool fold);
+                    bool fold, bool separate_flows = false);
 
 }  // namespace trainsim::folding

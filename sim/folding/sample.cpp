@@ -23,7 +23,10 @@ Sample sample_replicas(const hardware::ClusterSpec& cluster, const plan::Paralle
                      cluster.faults.empty() && plan.order == plan::kTensorDataPipeline && plan.nodes.empty();
   // Groups that hold a copy of sharded state must lie within a block.
   const bool split = plan.is_hybrid() && (block == 0 || block % plan.shard_ranks() != 0);
-  if (!alike || split || block == 0 || plan.data_parallel < 2 * block) return sample;
+  // Rings of an odd number of nodes change rails where they close.
+  const bool changes_rails = cluster.fabric.kind == hardware::FabricKind::kRailOnly && block > 0 &&
+                             plan.data_parallel / block % 2 == 1;
+  if (!alike || split || changes_rails || block == 0 || plan.data_parallel < 2 * block) return sample;
   sample.blocks = plan.data_parallel / block;
   sample.kept_blocks = 2;
   sample.plan.data_parallel = sample.kept_blocks * block;

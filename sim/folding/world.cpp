@@ -14,6 +14,12 @@ using plan::Coordinates;
 using program::GroupKind;
 using program::PeerKind;
 
+/// 0, 1, -1, 2, -2, … modulo `count`: paths that begin at each member and go on like this use every cable of
+/// a full mesh equally often (Walecki; Lucas 1892).
+std::size_t zigzag(std::size_t place, std::size_t count) {
+  return place % 2 == 1 ? (place + 1) / 2 : (count - place / 2) % count;
+}
+
 /// Adds groups and flows to a world.
 class WorldBuilder {
  public:
@@ -35,6 +41,9 @@ class WorldBuilder {
                  program::Pattern pattern = program::Pattern::kRings);
   void add_pairs(std::uint32_t group, const std::vector<std::uint32_t>& members);
   void add_rings(std::uint32_t group, const std::vector<std::uint32_t>& members);
+  using Rings = std::vector<std::vector<std::int64_t>>;
+  const Rings& cable_rings(const std::vector<std::uint32_t>& members);
+  std::vector<std::uint32_t> along_cables(const std::vector<std::uint32_t>& members);
   bool add_cable_rings(std::uint32_t group, const std::vector<std::uint32_t>& members);
   void add_ring(std::uint32_t group, const std::vector<std::uint32_t>& order, double share);
   void add_flow(WorldFlow flow);
@@ -43,6 +52,8 @@ class WorldBuilder {
   const hardware::Topology& topology_;
   std::int64_t gpus_per_node_;
   World& world_;
+  /// Found before, by the members' numbers in their node.
+  std::map<std::vector<std::int64_t>, Rings> rings_;
 };
 
 void WorldBuilder::add_flow(WorldFlow flow) {
@@ -66,17 +77,24 @@ void WorldBuilder::add_ring(std::uint32_t group, const std::vector<std::uint32_t
   }
 }
 
+/// Rings over the cables between members of one node, as places among them.
+const WorldBuilder::Rings& WorldBuilder::cable_rings(const std::vector<std::uint32_t>& members) {
+  std::vector<std::int64_t> local;
+  for (const std::uint32_t member : members) local.push_back(member % gpus_per_node_);
+  const auto [entry, added] = rings_.try_emplace(local);
+  if (!added) return entry->second;
+  std::vector<std::vector<std::int64_t>> cables(members.size());
+  for (std::size_t i = 0; i < local.size(); ++i) {
+    for (const std::int64_t other : local) cables[i].push_back(topology_.node().cables(local[i], other));
+  }
+  return entry->second = hardware::disjoint_rings(cables);
+}
+
 /// Members that share a node and are cabled to each other use as many rings as their cables allow; false when
 /// that is not so.
 bool WorldBuilder::add_cable_rings(std::uint32_t group, const std::vector<std::uint32_t>& members) {
   if (members.front() / gpus_per_node_ != members.back() / gpus_per_node_) return false;
-  std::vector<std::vector<std::int64_t>> cables(members.size());
-  for (std::size_t i = 0; i < members.size(); ++i) {
-    for (const std::uint32_t other : members) {
-      cables[i].push_back(topology_.node().cables(members[i] % gpus_per_node_, other % gpus_per_node_));
-    }
-  }
-  const auto rings = hardware::disjoint_rings(cables);
+  const Rings& rings = cable_rings(members);
   for (const std::vector<std::int64_t>& ring : rings) {
     std::vector<std::uint32_t> order(ring.size());
     std::transform(ring.begin(), ring.end(), order.begin(),
@@ -86,6 +104,15 @@ bool WorldBuilder::add_cable_rings(std::uint32_t group, const std::vector<std::u
   return !rings.empty();
 }
 
+/// Members of a node in an order whose neighbours have a cable, if there is one.
+std::vector<std::uint32_t> WorldBuilder::along_cables(const std::vector<std::uint32_t>& members) {
+  const Rings& rings = cable_rings(members);
+  if (rings.empty()) return members;
+  std::vector<std::uint32_t> order;
+  for (const std::int64_t place : rings.front()) order.push_back(members[static_cast<std::size_t>(place)]);
+  return order;
+}
+
 /// One ring through all members, node by node. With g members in a node NCCL opens g rings that enter and
 /// leave each node at different members, so that all their NICs work; each ring carries 1/g of the data.
 /// Every other node is walked backwards, so that a hop between nodes leaves and arrives on the same rail.
@@ -93,6 +120,10 @@ void WorldBuilder::add_rings(std::uint32_t group, const std::vector<std::uint32_
   if (topology_.node().has_cables() && add_cable_rings(group, members)) return;
   std::map<std::int64_t, std::vector<std::uint32_t>> by_node;
   for (const std::uint32_t member : members) by_node[member / gpus_per_node_].push_back(member);
+  const bool meshed = topology_.node().is_full_mesh();
+  if (topology_.node().has_cables() && !meshed) {
+    for (auto& [node, inside] : by_node) inside = along_cables(inside);
+  }
   std::size_t rings = 1;
   if (by_node.size() > 1) {
     for (const auto& [node, inside] : by_node) rings = std::max(rings, inside.size());
@@ -102,7 +133,10 @@ void WorldBuilder::add_rings(std::uint32_t group, const std::vector<std::uint32_
     bool backwards = false;
     for (const auto& [node, inside] : by_node) {
       const std::size_t g = inside.size();
-      for (std::size_t i = 0; i < g; ++i) order.push_back(inside[(ring + (backwards ? g - 1 - i : i)) % g]);
+      for (std::size_t i = 0; i < g; ++i) {
+        const std::size_t place = backwards ? g - 1 - i : i;
+        order.push_back(inside[(ring + (meshed ? zigzag(place, g) : place)) % g]);
+      }
       backwards = !backwards;
     }
     add_ring(group, order, 1.0 / static_cast<double>(rings));
@@ -217,6 +251,7 @@ World build_world(const plan::ParallelPlan& plan, const hardware::ClusterSpec& c
   world.size = plan.gpus;
   world.slowdown.assign(static_cast<std::size_t>(plan.gpus), 1.0);
   for (const hardware::SlowGpu& slow : cluster.slow_gpus) {
+    if (slow.gpu >= plan.gpus) continue;
     world.slowdown[static_cast<std::size_t>(slow.gpu)] *= slow.slowdown;
   }
   WorldBuilder builder(plan, topology, cluster.gpus_per_node, world);

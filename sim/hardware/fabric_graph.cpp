@@ -30,7 +30,7 @@ std::uint64_t scramble(std::uint64_t x) {
 }  // namespace
 
 FabricGraph::FabricGraph(const ClusterSpec& spec, std::int64_t nodes) : spec_(spec) {
-  if (nodes < 2) return;
+  if (nodes < 2 || spec.nics_per_node < 1) return;
   switch (spec.fabric.kind) {
     case FabricKind::kFatTree:
     case FabricKind::kRailOptimized:
@@ -156,16 +156,19 @@ void FabricGraph::add_dragonfly(std::int64_t nodes) {
     for (std::int64_t b = a + 1; b < std::min(routers, (a / per_group + 1) * per_group); ++b)
       connect(static_cast<VertexId>(a), static_cast<VertexId>(b), fabric.local_bandwidth, true);
   }
-  // The cable from group a to group b leaves a at router b and arrives at router a, modulo their number.
   const std::int64_t groups = parts(routers, per_group);
-  const auto gateway = [&](std::int64_t group, std::int64_t other) {
-    const std::int64_t size = std::min(per_group, routers - group * per_group);
-    return static_cast<VertexId>(group * per_group + other % size);
-  };
   for (std::int64_t a = 0; a < groups; ++a) {
     for (std::int64_t b = a + 1; b < groups; ++b)
       connect(gateway(a, b), gateway(b, a), fabric.global_bandwidth, true);
   }
+}
+
+/// The cable from group a to group b leaves a at router b and arrives at router a, modulo their number.
+FabricGraph::VertexId FabricGraph::gateway(std::int64_t group, std::int64_t other) const {
+  const std::int64_t per_group = spec_.fabric.routers_per_group;
+  const std::int64_t routers = count(VertexKind::kRouter);
+  const std::int64_t size = std::min(per_group, routers - group * per_group);
+  return static_cast<VertexId>(group * per_group + other % size);
 }
 
 void FabricGraph::add_torus(std::int64_t nodes) {
@@ -209,6 +212,7 @@ const FabricGraph::Distances& FabricGraph::distances_to(std::size_t to) const {
 }
 
 bool FabricGraph::connects(std::size_t from, std::size_t to) const {
+  if (!spec_.fabric.is_tree()) return true;
   return distances_to(to)[from] != kUnreachable;
 }
 
@@ -216,8 +220,60 @@ const std::vector<std::uint32_t>& FabricGraph::path(std::size_t from, std::size_
                                                     std::uint64_t flow) const {
   const bool hashed = spec_.fabric.spreading == Spreading::kEcmp;
   const auto [entry, added] = paths_.try_emplace({from, to, hashed ? flow : 0});
-  if (added) entry->second = find_path(from, to, flow);
+  if (!added) return entry->second;
+  switch (spec_.fabric.kind) {
+    case FabricKind::kDragonfly:
+      entry->second = dragonfly_path(from, to);
+      break;
+    case FabricKind::kTorus:
+      entry->second = torus_path(from, to);
+      break;
+    default:
+      entry->second = find_path(from, to, flow);
+  }
   return entry->second;
+}
+
+std::uint32_t FabricGraph::cable(std::size_t from, std::size_t to) const {
+  return graph_[boost::edge(from, to, graph_).first];
+}
+
+/// At most one cable between groups: to the router that has it, over it, and on from there.
+std::vector<std::uint32_t> FabricGraph::dragonfly_path(std::size_t from, std::size_t to) const {
+  const auto per_group = static_cast<std::size_t>(spec_.fabric.routers_per_group);
+  const auto a = static_cast<std::int64_t>(from / per_group);
+  const auto b = static_cast<std::int64_t>(to / per_group);
+  std::vector<std::size_t> way = {from};
+  if (a != b) way.insert(way.end(), {gateway(a, b), gateway(b, a)});
+  way.push_back(to);
+  std::vector<std::uint32_t> links;
+  for (std::size_t i = 0; i + 1 < way.size(); ++i) {
+    if (way[i] != way[i + 1]) links.push_back(cable(way[i], way[i + 1]));
+  }
+  return links;
+}
+
+/// Dimension by dimension, each the shorter way round; where both are as long, half of the places go each
+/// way.
+std::vector<std::uint32_t> FabricGraph::torus_path(std::size_t from, std::size_t to) const {
+  std::vector<std::uint32_t> links;
+  auto at = static_cast<std::int64_t>(from);
+  std::int64_t stride = 1;
+  for (const std::int64_t length : spec_.fabric.dimensions) {
+    const std::int64_t goal = static_cast<std::int64_t>(to) / stride % length;
+    const std::int64_t ahead = (goal - at / stride % length + length) % length;
+    const bool tie = 2 * ahead == length;
+    const bool forward = tie ? at / stride % length % 2 == 0 : 2 * ahead < length;
+    const std::int64_t step = forward ? 1 : length - 1;
+    while (at / stride % length != goal) {
+      const std::int64_t place = at / stride % length;
+      const std::int64_t next = at + ((place + step) % length - place) * stride;
+      links.push_back(cable(static_cast<std::size_t>(at), static_cast<std::size_t>(next)));
+      at = next;
+    }
+    stride *= length;
+  }
+  return links;
 }
 
 std::vector<std::uint32_t> FabricGraph::find_path(std::size_t from, std::size_t to,
@@ -230,7 +286,8 @@ std::vector<std::uint32_t> FabricGraph::find_path(std::size_t from, std::size_t 
       if (left[boost::target(*edge, graph_)] + 1 == left[at]) closer.push_back(*edge);
     }
     const bool hashed = spec_.fabric.spreading == Spreading::kEcmp;
-    const std::uint64_t pick = hashed ? scramble(scramble(flow ^ spec_.fabric.seed) + at) % closer.size() : 0;
+    const std::uint64_t pick =
+        hashed ? scramble(scramble(flow + scramble(spec_.fabric.seed)) + at) % closer.size() : 0;
     links.push_back(graph_[closer[pick]]);
     at = boost::target(closer[pick], graph_);
   }
@@ -238,7 +295,8 @@ std::vector<std::uint32_t> FabricGraph::find_path(std::size_t from, std::size_t 
 }
 
 Seconds FabricGraph::latency(std::size_t from, std::size_t to) const {
-  const auto switches = height_ > 0 ? static_cast<double>(height_) : distances_to(to)[from] + 1.0;
+  const auto switches =
+      height_ > 0 ? static_cast<double>(height_) : static_cast<double>(path(from, to, 0).size()) + 1.0;
   return switches * spec_.fabric.switch_latency;
 }
 

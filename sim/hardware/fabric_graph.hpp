@@ -65,6 +65,11 @@ class FabricGraph {
   void add_torus(std::int64_t nodes);
   const Distances& distances_to(std::size_t to) const;
   std::vector<std::uint32_t> find_path(std::size_t from, std::size_t to, std::uint64_t flow) const;
+  std::vector<std::uint32_t> dragonfly_path(std::size_t from, std::size_t to) const;
+  std::vector<std::uint32_t> torus_path(std::size_t from, std::size_t to) const;
+  VertexId gateway(std::int64_t group, std::int64_t other) const;
+  /// Link from one switch to its neighbour.
+  std::uint32_t cable(std::size_t from, std::size_t to) const;
 
   ClusterSpec spec_;
   Graph graph_;

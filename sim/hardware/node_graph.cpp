@@ -123,7 +123,7 @@ void NodeGraph::add_mesh(const ClusterSpec& spec) {
   add_nics_at_gpus(spec);
 }
 
-/// Latency is that of what a GPU is connected to: PCIe where the way may lead to a NIC, else the node's own.
+/// Links between the same two devices are one of their joint bandwidth.
 void NodeGraph::add_links(const ClusterSpec& spec) {
   std::map<std::pair<VertexKind, std::int64_t>, VertexId> others;
   const auto vertex = [&](const Vertex& at) {
@@ -133,25 +133,34 @@ void NodeGraph::add_links(const ClusterSpec& spec) {
     if (added) entry->second = add(at.kind, at.index);
     return entry->second;
   };
+  std::map<std::pair<VertexId, VertexId>, NodeLink> joint;
   for (const NodeLink& link : spec.node_links) {
-    const bool first_is_gpu = link.first.kind == VertexKind::kGpu;
-    const bool second_is_gpu = link.second.kind == VertexKind::kGpu;
-    const VertexId lower = vertex(first_is_gpu ? link.first : link.second);
-    const VertexId upper = vertex(first_is_gpu ? link.second : link.first);
-    if (first_is_gpu && second_is_gpu) {
-      add_one_way(lower, upper, link.bandwidth, spec.intra_node.latency);
-      add_one_way(upper, lower, link.bandwidth, spec.intra_node.latency);
-      cables_.resize(gpus_.size(), std::vector<std::int64_t>(gpus_.size(), 0));
-      ++cables_[static_cast<std::size_t>(link.first.index)][static_cast<std::size_t>(link.second.index)];
-      ++cables_[static_cast<std::size_t>(link.second.index)][static_cast<std::size_t>(link.first.index)];
-      continue;
-    }
-    const bool fast = graph_[upper].kind == VertexKind::kNodeSwitch || nics_.empty();
-    connect(lower, upper, link.bandwidth,
-            !first_is_gpu && !second_is_gpu ? 0.0
-            : fast                          ? spec.intra_node.latency
-                                            : spec.pcie.latency);
+    const VertexId first = vertex(link.first);
+    const VertexId second = vertex(link.second);
+    NodeLink& sum =
+        joint.try_emplace(std::minmax(first, second), NodeLink{link.first, link.second, 0, 0}).first->second;
+    sum.bandwidth += link.bandwidth;
+    sum.cables += link.cables;
   }
+  for (const auto& [ends, link] : joint) add_link(ends.first, ends.second, link, spec);
+}
+
+/// Latency is that of a way between GPUs; ways to a NIC get their own (Topology).
+void NodeGraph::add_link(VertexId first, VertexId second, const NodeLink& link, const ClusterSpec& spec) {
+  const auto is_gpu = [this](VertexId at) { return graph_[at].kind == VertexKind::kGpu; };
+  if (is_gpu(first) && is_gpu(second)) {
+    add_one_way(first, second, link.bandwidth, spec.intra_node.latency);
+    add_one_way(second, first, link.bandwidth, spec.intra_node.latency);
+    cables_.resize(gpus_.size(), std::vector<std::int64_t>(gpus_.size(), 0));
+    const auto a = static_cast<std::size_t>(graph_[first].index);
+    const auto b = static_cast<std::size_t>(graph_[second].index);
+    cables_[a][b] = cables_[b][a] = link.cables;
+    return;
+  }
+  if (is_gpu(second)) std::swap(first, second);
+  const bool to_nic = graph_[second].kind == VertexKind::kNic;
+  const Seconds latency = !is_gpu(first) ? 0.0 : to_nic ? spec.pcie.latency : spec.intra_node.latency;
+  connect(first, second, link.bandwidth, latency);
 }
 
 std::int64_t NodeGraph::nearest_nic(std::int64_t gpu) const {
@@ -172,6 +181,15 @@ std::int64_t NodeGraph::nearest_nic(std::int64_t gpu) const {
 std::int64_t NodeGraph::count(VertexKind kind) const {
   const auto [begin, end] = boost::vertices(graph_);
   return std::count_if(begin, end, [&](VertexId vertex) { return graph_[vertex].kind == kind; });
+}
+
+bool NodeGraph::is_full_mesh() const {
+  for (std::size_t a = 0; a < cables_.size(); ++a) {
+    for (std::size_t b = 0; b < a; ++b) {
+      if (cables_[a][b] == 0) return false;
+    }
+  }
+  return !cables_.empty();
 }
 
 std::int64_t NodeGraph::cables(std::int64_t gpu, std::int64_t other) const {

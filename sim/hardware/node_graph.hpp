@@ -38,6 +38,8 @@ class NodeGraph {
   const std::vector<std::uint32_t>& path(const Vertex& from, const Vertex& to) const;
   /// The NIC that a GPU is nearest to, of equally near ones its own share of them; -1 when it reaches none.
   std::int64_t nearest_nic(std::int64_t gpu) const;
+  /// Whether each two GPUs have a cable.
+  bool is_full_mesh() const;
   /// Whether GPUs are cabled to each other, and how many cables connect two of them directly.
   bool has_cables() const { return !cables_.empty(); }
   std::int64_t cables(std::int64_t gpu, std::int64_t other) const;
@@ -60,6 +62,7 @@ class NodeGraph {
   void add_pcie(const ClusterSpec& spec);
   void add_mesh(const ClusterSpec& spec);
   void add_links(const ClusterSpec& spec);
+  void add_link(VertexId first, VertexId second, const NodeLink& link, const ClusterSpec& spec);
   /// Connects each NIC straight to the GPUs that use it.
   void add_nics_at_gpus(const ClusterSpec& spec);
   void find_paths(VertexId from) const;

@@ -22,8 +22,20 @@ bool FabricSpec::is_non_blocking() const {
 
 BytesPerSecond ClusterSpec::bandwidth_within(std::int64_t members) const {
   const BytesPerSecond one = intra_node.effective_bandwidth();
-  const bool meshed = intra_node_kind == IntraNodeKind::kMesh && mesh.empty();
-  return meshed ? one * static_cast<double>(std::clamp<std::int64_t>(members, 2, gpus_per_node) - 1) : one;
+  BytesPerSecond all = 0;
+  if (intra_node_kind == IntraNodeKind::kMesh && mesh.empty())
+    all = one * static_cast<double>(gpus_per_node - 1);
+  for (const MeshLink& link : mesh) {
+    if (link.first == 0 || link.second == 0) all += one * static_cast<double>(link.cables);
+  }
+  for (const NodeLink& link : node_links) {
+    const Vertex first{VertexKind::kGpu, 0};
+    const bool cabled = link.first.kind == VertexKind::kGpu && link.second.kind == VertexKind::kGpu;
+    if (cabled && (link.first == first || link.second == first)) all += link.bandwidth;
+  }
+  if (all <= 0 || gpus_per_node < 2) return one;
+  const auto others = static_cast<double>(std::clamp<std::int64_t>(members, 2, gpus_per_node) - 1);
+  return all * others / static_cast<double>(gpus_per_node - 1);
 }
 
 }  // namespace trainsim::hardware

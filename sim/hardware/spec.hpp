@@ -106,8 +106,10 @@ enum class IntraNodeKind {
 struct NodeLink {
   Vertex first;
   Vertex second;
-  /// Effective.
+  /// Effective, of all cables together.
   BytesPerSecond bandwidth = 0;
+  /// Between two GPUs: cables that carry a ring each.
+  std::int64_t cables = 1;
 };
 
 /// PCIe switches and CPU sockets of a node of kind kPcie. With gpus_per_switch 0 there is a single root.

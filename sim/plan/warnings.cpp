@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "sim/plan/plan.hpp"
 
@@ -50,12 +51,61 @@ void warn_of_no_steady_state(const ParallelPlan& plan, Problems& warnings) {
                                      "), so that the interleaved schedule is all warm-up and cool-down"});
 }
 
+bool crosses_nodes(const ParallelPlan& plan, const ClusterSpec& cluster) {
+  return plan.gpus > cluster.gpus_per_node &&
+         plan.data_parallel > data_ranks_in_node(plan, cluster.gpus_per_node);
+}
+
+void warn_of_shared_nics(const ParallelPlan& plan, const ClusterSpec& cluster, Problems& warnings) {
+  if (!crosses_nodes(plan, cluster) || cluster.nics_per_node == 0) return;
+  const std::int64_t rings = cluster.gpus_per_node / cluster.nics_per_node;
+  if (rings < 2) return;
+  warnings.push_back({"cluster.nics_per_node", std::to_string(cluster.nics_per_node) + " NICs for " +
+                                                   std::to_string(cluster.gpus_per_node) + " GPUs let " +
+                                                   std::to_string(rings) +
+                                                   " data-parallel rings share each NIC"});
+}
+
+/// How often a ring over the nodes of the first data-parallel group passes from one block of `nodes` nodes to
+/// another.
+std::int64_t crossings(const ParallelPlan& plan, std::int64_t gpus_per_node, std::int64_t nodes) {
+  std::vector<std::int64_t> blocks;
+  std::int64_t last_node = -1;
+  for (Coordinates at; at.data < plan.data_parallel; ++at.data) {
+    const std::int64_t node = gpu_of(plan, rank_of(plan, at), gpus_per_node) / gpus_per_node;
+    if (node != last_node) blocks.push_back(node / nodes);
+    last_node = node;
+  }
+  std::int64_t count = 0;
+  for (std::size_t i = 0; i < blocks.size(); ++i) count += blocks[i] != blocks[(i + 1) % blocks.size()];
+  return count;
+}
+
+void warn_of_oversubscription(const ParallelPlan& plan, const ClusterSpec& cluster, Problems& warnings) {
+  const hardware::FabricSpec& fabric = cluster.fabric;
+  if (!fabric.is_tree() || !crosses_nodes(plan, cluster)) return;
+  const auto warn = [&](const char* field, double oversubscription, std::int64_t nodes, const char* what) {
+    if (oversubscription <= 1.0 || nodes < 1) return;
+    const std::int64_t count = crossings(plan, cluster.gpus_per_node, nodes);
+    if (count == 0) return;
+    std::ostringstream share;
+    share << 100.0 / oversubscription;
+    warnings.push_back({field, "the data-parallel rings of a stage cross between " + std::string(what) + " " +
+                                   std::to_string(count) + " times, over uplinks with " +
+                                   share.str().substr(0, 4) + " % of the bandwidth below them"});
+  };
+  warn("cluster.fabric.oversubscription", fabric.oversubscription, fabric.nodes_per_leaf, "leaves");
+  warn("cluster.fabric.pod_oversubscription", fabric.pod_oversubscription, fabric.nodes_per_pod, "pods");
+}
+
 void warn_of_fast_network(const ClusterSpec& cluster, Problems& warnings) {
-  if (cluster.nics_per_node == 0 || cluster.nic.bandwidth <= cluster.intra_node.bandwidth) return;
+  const BytesPerSecond inside =
+      cluster.bandwidth_within(cluster.gpus_per_node) / cluster.intra_node.efficiency;
+  if (cluster.nics_per_node == 0 || cluster.nic.bandwidth <= inside) return;
   warnings.push_back(
       {"cluster.nic.bandwidth",
        "a NIC (" + gigabytes(cluster.nic.bandwidth) + ") is faster than the connection inside a node (" +
-           gigabytes(cluster.intra_node.bandwidth) +
+           gigabytes(inside) +
            "); check bits and bytes (8 Gb/s = 1 GB/s), and that each counts one direction of one GPU"});
 }
 
@@ -68,6 +118,8 @@ Problems warnings(const ParallelPlan& plan, const ModelSpec& model, const Cluste
   warn_of_idle_sequence_parallel(plan, warnings);
   warn_of_no_steady_state(plan, warnings);
   warn_of_fast_network(cluster, warnings);
+  warn_of_shared_nics(plan, cluster, warnings);
+  warn_of_oversubscription(plan, cluster, warnings);
   return warnings;
 }
 

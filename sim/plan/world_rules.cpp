@@ -104,6 +104,12 @@ void check_max_nodes(const Facts& facts, Problems& problems) {
   const std::int64_t nodes =
       gpus_in_reach(facts.plan, facts.cluster.gpus_per_node) / facts.cluster.gpus_per_node;
   if (most == 0 || nodes <= most || nodes < 2) return;
+  if (!facts.plan.nodes.empty()) {
+    problems.push_back({"plan.placement", "node " + text(nodes - 1) +
+                                              " does not exist; the fabric connects " + text(most) +
+                                              " nodes, from 0 on"});
+    return;
+  }
   problems.push_back({"gpus", text(facts.plan.gpus) + " needs " + text(nodes) + " nodes, more than the " +
                                   text(most) + " that the fabric can connect; use at most " +
                                   text(most * facts.cluster.gpus_per_node) + " GPUs or a larger fabric"});
@@ -147,6 +153,14 @@ std::pair<std::int64_t, std::string> parts_in_reach(const Facts& facts, hardware
   return {0, ""};
 }
 
+/// Whether the job runs on the node of a NIC.
+bool uses_node_of(const Facts& facts, const hardware::Fault& nic) {
+  const std::vector<std::int64_t>& nodes = facts.plan.nodes;
+  const std::int64_t node = nic.index / facts.cluster.nics_per_node;
+  if (nodes.empty()) return node * facts.cluster.gpus_per_node < facts.plan.gpus;
+  return std::find(nodes.begin(), nodes.end(), node) != nodes.end();
+}
+
 bool all_nics_failed(const ClusterSpec& cluster, std::int64_t node) {
   std::set<std::int64_t> failed;
   for (const hardware::Fault& fault : cluster.faults) {
@@ -157,14 +171,15 @@ bool all_nics_failed(const ClusterSpec& cluster, std::int64_t node) {
 }
 
 /// A rail-only fabric needs a rail on which every node has a NIC that works.
-void check_rails(const ClusterSpec& cluster, Problems& problems) {
-  if (cluster.fabric.kind != hardware::FabricKind::kRailOnly) return;
+void check_rails(const Facts& facts, Problems& problems) {
+  const ClusterSpec& cluster = facts.cluster;
+  if (cluster.fabric.kind != hardware::FabricKind::kRailOnly || cluster.nics_per_node == 0) return;
   std::set<std::int64_t> broken;
   for (const hardware::Fault& fault : cluster.faults) {
-    if (fault.place == hardware::FaultPlace::kNic && fault.bandwidth <= 0)
+    if (fault.place == hardware::FaultPlace::kNic && fault.bandwidth <= 0 && uses_node_of(facts, fault))
       broken.insert(fault.index % cluster.nics_per_node);
   }
-  if (cluster.nics_per_node == 0 || static_cast<std::int64_t>(broken.size()) < cluster.nics_per_node) return;
+  if (static_cast<std::int64_t>(broken.size()) < cluster.nics_per_node) return;
   problems.push_back({"cluster.faults",
                       "lost NICs break every rail of a rail-only fabric somewhere, so that nodes can't "
                       "reach each other; leave a node out (plan.placement)"});
@@ -172,17 +187,21 @@ void check_rails(const ClusterSpec& cluster, Problems& problems) {
 
 void check_faults(const Facts& facts, Problems& problems) {
   const ClusterSpec& cluster = facts.cluster;
-  check_rails(cluster, problems);
+  check_rails(facts, problems);
   for (std::size_t i = 0; i < cluster.faults.size(); ++i) {
     const hardware::Fault& fault = cluster.faults[i];
     const auto [count, key] = parts_in_reach(facts, fault.place);
     const std::string field = "cluster.faults[" + std::to_string(i) + "]." + key;
-    if (fault.index >= count) {
+    if (cluster.nics_per_node == 0 && fault.place != hardware::FaultPlace::kGpuPort) {
+      problems.push_back(
+          {field, "hits a network that the cluster does not have (nics_per_node 0); remove it"});
+    } else if (fault.index >= count) {
       problems.push_back({field, text(fault.index) + " is not within reach of the job, which sees " +
                                      (count > 1   ? "0 to " + text(count - 1)
                                       : count > 0 ? "only 0"
                                                   : "none")});
-    } else if (fault.bandwidth <= 0 && all_nics_failed(cluster, fault.index / cluster.nics_per_node)) {
+    } else if (fault.bandwidth <= 0 && uses_node_of(facts, fault) &&
+               all_nics_failed(cluster, fault.index / cluster.nics_per_node)) {
       problems.push_back({field, "leaves node " + text(fault.index / cluster.nics_per_node) +
                                      " without a NIC that works; leave the node out (plan.placement)"});
     }

@@ -74,12 +74,23 @@ double CollectiveCost::bytes_of(const RingFlow& flow) const {
 
 Seconds CollectiveCost::lone_time(const MemberRates& rates) const {
   if (inside == between) return delay + inside / rates.all;
+  Seconds longest = 0;
+  for (const auto& [per_inside, per_between] : rates.links)
+    longest = std::max(longest, inside * per_inside + between * per_between);
+  if (longest > 0) return delay + longest;
   return delay + std::max(inside / rates.inside, between / rates.between);
 }
 
 CollectiveCost protocol_cost(const Group& group, const Protocol& protocol, CollectiveOp op, double bytes,
                              const MemberRates& rates) {
-  CollectiveCost cost{protocol.base_latency, 0, 0, protocol.algorithm, protocol.wire};
+  CollectiveCost cost{protocol.base_latency,
+                      0,
+                      0,
+                      protocol.algorithm,
+                      protocol.wire,
+                      protocol.base_latency,
+                      protocol.step_latency,
+                      protocol.node_step_latency};
   switch (protocol.algorithm) {
     case Algorithm::kRing:
     case Algorithm::kPairs:

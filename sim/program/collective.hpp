@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cstdint>
+#include <utility>
+#include <vector>
 
 #include "sim/base/collective.hpp"
 #include "sim/base/units.hpp"
@@ -48,6 +50,9 @@ struct MemberRates {
   BytesPerSecond all = 0;
   BytesPerSecond inside = 0;
   BytesPerSecond between = 0;
+  /// Links that limit them: time per byte that a member sends in its flows inside nodes, and between nodes.
+  /// Without any, the rates above hold, as if no link carried both kinds.
+  std::vector<std::pair<double, double>> links = {};
 };
 
 /// What a collective costs with one protocol: time before its first byte moves at full rate, and bytes that
@@ -58,6 +63,10 @@ struct CollectiveCost {
   double between = 0;
   Algorithm algorithm = Algorithm::kRing;
   WireProtocol wire = WireProtocol::kSimple;
+  /// What the delay is made of: a fixed part, and what a step adds inside a node and between nodes.
+  Seconds base_latency = 0;
+  Seconds step_latency = 0;
+  Seconds node_step_latency = 0;
 
   /// Bytes that a flow of the group carries.
   double bytes_of(const RingFlow& flow) const;

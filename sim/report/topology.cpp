@@ -85,7 +85,9 @@ std::string to_network(const ClusterSpec& cluster) {
   const std::int64_t share = cluster.gpus_per_node / cluster.nics_per_node;
   return plural(cluster.nics_per_node, "NIC") + " per node" +
          (share > 1 ? ", each for " + std::to_string(share) + " GPUs" : "") + ": " + usable(cluster.nic) +
-         "; from GPU to NIC " + rate(cluster.pcie.effective_bandwidth());
+         (cluster.intra_node_kind == IntraNodeKind::kLinks
+              ? ""
+              : "; from GPU to NIC " + rate(cluster.pcie.effective_bandwidth()));
 }
 
 std::string kind_of(const FabricSpec& fabric) {

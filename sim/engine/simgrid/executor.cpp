@@ -13,6 +13,7 @@
 #include "sim/engine/flow_time.hpp"
 #include "sim/engine/job_view.hpp"
 #include "sim/engine/simgrid/platform.hpp"
+#include "sim/engine/simgrid/ring_steps.hpp"
 
 namespace trainsim::engine {
 
@@ -237,6 +238,12 @@ void StreamActor::run_collective(std::size_t index, const Instruction& instructi
   }
   const program::CollectiveCost cost = program::collective_cost(
       group, instruction.collective, instruction.amount, lone_rates(shared_.job, group));
+  if (shared_.options.ring_steps && cost.algorithm == Algorithm::kRing) {
+    shared_.timeline.activities +=
+        run_ring_steps(shared_.platform, shared_.job, index, instruction.collective, cost);
+    state.end = sg4::Engine::get_clock();
+    return;
+  }
   sg4::this_actor::sleep_for(cost.delay);
   std::vector<sg4::CommPtr> flows;
   for (std::size_t i = 0; i < group.flows.size(); ++i) {
@@ -296,8 +303,9 @@ Shared make_shared_state(const program::Job& job, const ExecutorOptions& options
     shared.messages.emplace_back(program.messages);
   }
   shared.groups.resize(job.groups.size());
-  shared.closed_form =
-      options.closed_form_collectives ? private_groups(job) : std::vector<bool>(job.groups.size(), false);
+  shared.closed_form = options.closed_form_collectives && !options.ring_steps
+                           ? private_groups(job)
+                           : std::vector<bool>(job.groups.size(), false);
   shared.instructions = count_instructions(job);
   return shared;
 }

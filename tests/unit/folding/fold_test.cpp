@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "sim/engine/executor.hpp"
+#include "sim/engine/flow_time.hpp"
 #include "sim/folding/partition.hpp"
 #include "sim/folding/sample.hpp"
 #include "sim/lowering/lower.hpp"
@@ -184,6 +185,43 @@ TEST(Folding, FoldedEqualsUnfoldedUnderContention) {
       EXPECT_NEAR(step_time(cluster, plan, true, true) / unfolded, 1.0, 1e-9) << tensor << " " << pipeline;
     }
   }
+}
+
+/// Protocols depend on how many nodes a group really has, not on those of the sample.
+TEST(Folding, ASampleUsesTheProtocolsOfTheWhole) {
+  hardware::ClusterSpec cluster = tests::round_cluster();
+  cluster.forced_algorithm = Algorithm::kTree;
+  const plan::ParallelPlan plan = tests::small_plan(64, 8, 1, 1);
+  const auto group = [&](bool sample) {
+    const program::Job job = build_job(plan, cluster, false, {program::Program{}}, {true, false, sample});
+    for (const program::Group& found : job.groups) {
+      if (found.kind == program::GroupKind::kData) return found;
+    }
+    return program::Group{};
+  };
+  const auto bytes = [&](bool sample) {
+    return program::collective_cost(group(sample), program::CollectiveOp::kAllReduce, 1e6, {1e9, 1e9, 1e9})
+        .between;
+  };
+  EXPECT_GT(bytes(true), 0);
+  EXPECT_DOUBLE_EQ(bytes(true), bytes(false));
+}
+
+/// Eight GPUs of a mesh, seven cables each, and two such nodes: every cable of a node carries an eighth of
+/// what a member sends, and the NICs limit.
+TEST(Folding, RingsThroughMeshesUseAllTheirCables) {
+  hardware::ClusterSpec cluster = tests::round_cluster();
+  cluster.intra_node_kind = hardware::IntraNodeKind::kMesh;
+  cluster.nic.bandwidth = 1e12;
+  cluster.pcie.bandwidth = 1e12;
+  const auto rate = [&](std::int64_t gpus) {
+    plan::ParallelPlan plan;
+    plan.gpus = plan.tensor_parallel = gpus;
+    const program::Job job = build_job(plan, cluster, false, {program::Program{}}, {});
+    return engine::lone_rates(job, job.groups.front()).all;
+  };
+  EXPECT_NEAR(rate(8), 7 * 100e9, 1e3);
+  EXPECT_NEAR(rate(16), 8 * 100e9, 1e3);
 }
 
 TEST(Folding, ClosedFormCollectivesEqualFlows) {

@@ -15,7 +15,7 @@ using program::CollectiveOp;
 constexpr double kTight = 1e-12;
 
 /// Links of one rate inside nodes and between them.
-constexpr program::MemberRates links(BytesPerSecond rate) {
+program::MemberRates links(BytesPerSecond rate) {
   return {rate, rate, rate};
 }
 

@@ -15,7 +15,7 @@ using program::CollectiveOp;
 
 constexpr double kTight = 1e-12;
 constexpr BytesPerSecond kRate = 10e9;
-constexpr program::MemberRates kLinks = {kRate, kRate, kRate};
+const program::MemberRates kLinks = {kRate, kRate, kRate};
 
 /// 40 us to start; a step inside a node takes 4 us, one between nodes 15 us. No LL between nodes.
 hardware::ClusterSpec cluster() {

@@ -358,6 +358,37 @@ TEST_F(Check, WarnsOfTensorParallelismAcrossNodes) {
   EXPECT_EQ(warned(), Texts{"plan.tensor_parallel"});
 }
 
+TEST_F(Check, WarnsOfRingsThatShareNics) {
+  set(16, 1, 1);
+  cluster_.nics_per_node = 2;
+  const Problems found = warnings(plan_, model_, cluster_);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].field, "cluster.nics_per_node");
+  EXPECT_EQ(found[0].message, "2 NICs for 8 GPUs let 4 data-parallel rings share each NIC");
+  set(16, 8, 2);  // no data-parallel ring leaves a node
+  EXPECT_TRUE(warnings(plan_, model_, cluster_).empty());
+}
+
+/// Eight nodes, two below each leaf: a ring passes from leaf to leaf four times, and eight times where its
+/// nodes are dealt out in turn.
+TEST_F(Check, WarnsOfRingsThatCrossAnOversubscribedLevel) {
+  set(64, 8, 1);
+  cluster_.fabric.nodes_per_leaf = 2;
+  cluster_.fabric.oversubscription = 4;
+  Problems found = warnings(plan_, model_, cluster_);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].field, "cluster.fabric.oversubscription");
+  EXPECT_EQ(found[0].message,
+            "the data-parallel rings of a stage cross between leaves 4 times, over uplinks with 25 % of the "
+            "bandwidth below them");
+  plan_.nodes = {0, 2, 4, 6, 1, 3, 5, 7};
+  found = warnings(plan_, model_, cluster_);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_NE(found[0].message.find("leaves 8 times"), std::string::npos);
+  cluster_.fabric.oversubscription = 1;
+  EXPECT_TRUE(warnings(plan_, model_, cluster_).empty());
+}
+
 TEST_F(Check, WarnsOfANetworkFasterThanANode) {
   cluster_.nic.bandwidth = 400e9;
   EXPECT_EQ(warned(), Texts{"cluster.nic.bandwidth"});

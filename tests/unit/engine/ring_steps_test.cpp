@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "sim/engine/executor.hpp"
+#include "sim/folding/fold.hpp"
+#include "sim/lowering/lower.hpp"
+#include "sim/schedule/schedule.hpp"
+#include "tests/support/child_process.hpp"
+#include "tests/support/jobs.hpp"
+
+namespace trainsim::engine {
+namespace {
+
+/// One all-reduce, all-gather or reduce-scatter over all GPUs of a cluster, alone on the network.
+Seconds time_of(const hardware::ClusterSpec& cluster, std::int64_t gpus, program::CollectiveOp op,
+                double bytes, bool steps) {
+  return tests::in_child([&] {
+           plan::ParallelPlan plan;
+           plan.gpus = plan.tensor_parallel = gpus;
+           program::Program program;
+           program::Instruction instruction;
+           instruction.op = program::Opcode::kCollective;
+           instruction.group = program::GroupKind::kTensor;
+           instruction.collective = op;
+           instruction.amount = bytes;
+           program.stream(program::Stream::kCompute).push_back(instruction);
+           folding::FoldOptions fold;
+           fold.fold = false;
+           fold.separate_flows = steps;
+           const program::Job job = folding::build_job(plan, cluster, false, {program}, fold);
+           ExecutorOptions options;
+           options.closed_form_collectives = false;
+           options.ring_steps = steps;
+           return std::vector<double>{make_simgrid_executor(options)->run(job).step_time};
+         })
+      .at(0);
+}
+
+hardware::ClusterSpec cluster() {
+  hardware::ClusterSpec cluster = tests::round_cluster();
+  cluster.forced_algorithm = Algorithm::kRing;
+  return cluster;
+}
+
+/// 2 (P - 1) / P N / B + base + 2 (P - 1) latencies: in a node both agree with it to rounding.
+TEST(RingSteps, AgreeWithTheClosedFormInANode) {
+  for (const std::int64_t gpus : {2, 3, 5, 8}) {
+    for (const double bytes : {1 << 20, 1 << 26}) {
+      const double p = static_cast<double>(gpus);
+      const double expected = 2 * (p - 1) / p * bytes / 100e9 + 5e-6 + 2 * (p - 1) * 1e-6;
+      const double flow = time_of(cluster(), gpus, program::CollectiveOp::kAllReduce, bytes, false);
+      const double step = time_of(cluster(), gpus, program::CollectiveOp::kAllReduce, bytes, true);
+      EXPECT_NEAR(flow / expected, 1.0, 1e-6) << gpus << " " << bytes;
+      EXPECT_NEAR(step / expected, 1.0, 1e-5) << gpus << " " << bytes;
+    }
+  }
+}
+
+/// Large messages agree. Of small ones over several nodes a flow's time is the longer: it adds the latency of
+/// all steps to the time of the slowest edge, as NCCL's model does, where in single steps the latency of some
+/// edges passes while others are still busy.
+TEST(RingSteps, AgreeWithFlowsAcrossNodes) {
+  using program::CollectiveOp;
+  for (const std::int64_t gpus : {16, 32, 64}) {
+    for (const CollectiveOp op :
+         {CollectiveOp::kAllReduce, CollectiveOp::kAllGather, CollectiveOp::kReduceScatter}) {
+      for (const double bytes : {1 << 20, 1 << 24, 1 << 28}) {
+        const double flow = time_of(cluster(), gpus, op, bytes, false);
+        const double step = time_of(cluster(), gpus, op, bytes, true);
+        EXPECT_LE(step / flow, 1.001) << gpus << " " << to_string(op) << " " << bytes;
+        EXPECT_GE(step / flow, bytes >= (1 << 28) ? 0.97 : 0.65)
+            << gpus << " " << to_string(op) << " " << bytes;
+      }
+    }
+  }
+}
+
+/// A whole training step with contention: several rings through one NIC, pipeline transfers beside them.
+TEST(RingSteps, AgreeWithFlowsInATrainingStep) {
+  hardware::ClusterSpec shared = cluster();
+  shared.nics_per_node = 2;
+  const plan::ParallelPlan plan = tests::small_plan(16, 2, 2, 1);
+  const auto step_time = [&](bool steps) {
+    return tests::in_child([&] {
+             const schedule::Schedule schedule = schedule::build(plan);
+             folding::FoldOptions fold;
+             fold.fold = false;
+             fold.separate_flows = steps;
+             const program::Job job = folding::build_job(
+                 plan, shared, true, lowering::lower(tests::small_gpt(), plan, shared, schedule), fold);
+             ExecutorOptions options;
+             options.ring_steps = steps;
+             return std::vector<double>{make_simgrid_executor(options)->run(job).step_time};
+           })
+        .at(0);
+  };
+  EXPECT_NEAR(step_time(true) / step_time(false), 1.0, 0.03);
+}
+
+}  // namespace
+}  // namespace trainsim::engine
