@@ -13,6 +13,7 @@ SIM = ROOT / "sim"
 CONTRACT = ["CMakeLists.txt", "sim", "models", "topologies", "configs", "experiments", "tests", "docs"]
 PRIVATE_LIBRARIES = {
     "yaml-cpp/": "config",
+    "pugixml": "config",
     "simgrid/": "engine",
     "CLI/": "cli",
     "spdlog/": "cli",
