@@ -79,8 +79,9 @@ void WorldBuilder::add_ring(std::uint32_t group, const std::vector<std::uint32_t
 
 /// Rings over the cables between members of one node, as places among them.
 const WorldBuilder::Rings& WorldBuilder::cable_rings(const std::vector<std::uint32_t>& members) {
-  std::vector<std::int64_t> local;
-  for (const std::uint32_t member : members) local.push_back(member % gpus_per_node_);
+  std::vector<std::int64_t> local(members.size());
+  std::transform(members.begin(), members.end(), local.begin(),
+                 [this](std::uint32_t member) { return member % gpus_per_node_; });
   const auto [entry, added] = rings_.try_emplace(local);
   if (!added) return entry->second;
   std::vector<std::vector<std::int64_t>> cables(members.size());
@@ -108,8 +109,9 @@ bool WorldBuilder::add_cable_rings(std::uint32_t group, const std::vector<std::u
 std::vector<std::uint32_t> WorldBuilder::along_cables(const std::vector<std::uint32_t>& members) {
   const Rings& rings = cable_rings(members);
   if (rings.empty()) return members;
-  std::vector<std::uint32_t> order;
-  for (const std::int64_t place : rings.front()) order.push_back(members[static_cast<std::size_t>(place)]);
+  std::vector<std::uint32_t> order(members.size());
+  std::transform(rings.front().begin(), rings.front().end(), order.begin(),
+                 [&members](std::int64_t place) { return members[static_cast<std::size_t>(place)]; });
   return order;
 }
 
