@@ -47,7 +47,7 @@ const program::Group& CollectiveBench::group() const {
 }
 
 Seconds CollectiveBench::time(program::CollectiveOp op, double bytes) const {
-  return engine::lone_collective_time(job_, group(), op, bytes);
+  return engine::lone_collective_time(job_, group(), cost(op, bytes));
 }
 
 program::CollectiveCost CollectiveBench::cost(program::CollectiveOp op, double bytes) const {

@@ -38,9 +38,8 @@ program::MemberRates lone_rates(const program::Job& job, const program::Group& g
   return rates;
 }
 
-Seconds lone_collective_time(const program::Job& job, const program::Group& group, program::CollectiveOp op,
-                             double bytes) {
-  const program::CollectiveCost cost = program::collective_cost(group, op, bytes, lone_rates(job, group));
+Seconds lone_collective_time(const program::Job& job, const program::Group& group,
+                             const program::CollectiveCost& cost) {
   Seconds longest = 0;
   for (const program::RingFlow& ring : group.flows) {
     for (const program::Hop& hop : ring.flow.route) {
@@ -52,8 +51,7 @@ Seconds lone_collective_time(const program::Job& job, const program::Group& grou
 }
 
 Seconds private_collective_time(const program::Job& job, const program::Group& group,
-                                program::CollectiveOp op, double bytes) {
-  const program::CollectiveCost cost = program::collective_cost(group, op, bytes, lone_rates(job, group));
+                                const program::CollectiveCost& cost) {
   Seconds longest = 0;
   for (const program::RingFlow& ring : group.flows) {
     for (const program::Hop& hop : ring.flow.route) {

@@ -12,13 +12,13 @@ double whole_bytes(double bytes);
 Seconds lone_flow_time(const program::Job& job, const program::Flow& flow, double bytes);
 /// What a member of the group can send when nothing else moves; infinite without links.
 program::MemberRates lone_rates(const program::Job& job, const program::Group& group);
-/// Time of a collective when nothing else moves, latency included.
-Seconds lone_collective_time(const program::Job& job, const program::Group& group, program::CollectiveOp op,
-                             double bytes);
-/// Time of a collective of a private group, latency included: each flow has its links to itself, or shares
-/// them only with the flows that it stands for.
+/// Time of a collective of this cost when nothing else moves, latency included.
+Seconds lone_collective_time(const program::Job& job, const program::Group& group,
+                             const program::CollectiveCost& cost);
+/// The same of a private group: each flow has its links to itself, or shares them only with the flows that it
+/// stands for.
 Seconds private_collective_time(const program::Job& job, const program::Group& group,
-                                program::CollectiveOp op, double bytes);
+                                const program::CollectiveCost& cost);
 /// For each group, whether each of its links is crossed by one of its flows and by nothing else.
 std::vector<bool> private_groups(const program::Job& job);
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/engine/executor.hpp"
+#include "sim/engine/collective_costs.hpp"
 #include "sim/engine/flow_time.hpp"
 #include "sim/engine/job_view.hpp"
 
@@ -75,6 +76,7 @@ class IdealRun {
   void fail_if_stuck() const;
 
   const program::Job& job_;
+  CollectiveCosts costs_;
   const ExecutorOptions& options_;
   program::Timeline timeline_;
   std::vector<program::RankRecorder> recorders_;
@@ -86,7 +88,7 @@ class IdealRun {
 };
 
 IdealRun::IdealRun(const program::Job& job, const ExecutorOptions& options)
-    : job_(job), options_(options), groups_(job.groups.size()) {
+    : job_(job), costs_(job), options_(options), groups_(job.groups.size()) {
   timeline_.ranks.resize(job.ranks.size());
   for (std::size_t rank = 0; rank < job.ranks.size(); ++rank) {
     recorders_.emplace_back(timeline_.ranks[rank]);
@@ -186,7 +188,8 @@ bool IdealRun::collective(std::size_t key, const Instruction& instruction) {
     if (state.arrived.size() < group.members.size()) return false;
     ++timeline_.activities;
     const Seconds end =
-        state.latest + lone_collective_time(job_, group, instruction.collective, instruction.amount);
+        state.latest +
+        costs_.of(static_cast<std::size_t>(index), instruction.collective, instruction.amount).alone;
     for (const std::size_t member : state.arrived) {
       streams_[member].collective_ready = state.latest;
       streams_[member].collective_end = end;

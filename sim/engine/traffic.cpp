@@ -5,6 +5,7 @@
 #include <tuple>
 #include <utility>
 
+#include "sim/engine/collective_costs.hpp"
 #include "sim/engine/flow_time.hpp"
 
 namespace trainsim::engine {
@@ -54,13 +55,13 @@ Calls calls_of(const program::Program& program) {
 /// Adds up the traffic of one job.
 class Counter {
  public:
-  explicit Counter(const program::Job& job) : job_(job), links_(job.links.size()) {
+  explicit Counter(const program::Job& job) : job_(job), costs_(job), links_(job.links.size()) {
     for (const program::Program& program : job.programs) calls_.push_back(calls_of(program));
   }
 
   program::Traffic count() {
     for (const program::Rank& rank : job_.ranks) add_transfers(rank);
-    for (const program::Group& group : job_.groups) add_group(group);
+    for (std::size_t group = 0; group < job_.groups.size(); ++group) add_group(group);
     for (const program::Rank& rank : job_.ranks) add_sends(rank);
     program::Traffic traffic;
     for (auto& [key, transfers] : transfers_) traffic.transfers.push_back(std::move(transfers));
@@ -88,11 +89,9 @@ class Counter {
       const auto& [kind, op, bytes] = call;
       const std::int32_t index = rank.groups[static_cast<std::size_t>(kind)];
       if (index < 0) continue;
-      const program::Group& group = job_.groups[static_cast<std::size_t>(index)];
-      const program::CollectiveCost cost =
-          program::collective_cost(group, op, bytes, lone_rates(job_, group));
-      add({kind_of(kind), program::to_string(op), cost.algorithm, cost.wire},
-          weight * static_cast<double>(times), bytes, lone_collective_time(job_, group, op, bytes));
+      const LoneCost& known = costs_.of(static_cast<std::size_t>(index), op, bytes);
+      add({kind_of(kind), program::to_string(op), known.cost.algorithm, known.cost.wire},
+          weight * static_cast<double>(times), bytes, known.alone);
     }
     for (const auto& [call, times] : calls_[rank.program].sends) {
       const program::Peer& peer = rank.peers[static_cast<std::size_t>(call.first)];
@@ -115,13 +114,13 @@ class Counter {
   }
 
   /// All members of a group run the same collectives.
-  void add_group(const program::Group& group) {
+  void add_group(std::size_t index) {
+    const program::Group& group = job_.groups[index];
     const program::Rank& member = job_.ranks[group.members.front()];
     for (const auto& [call, times] : calls_[member.program].collectives) {
       const auto& [kind, op, bytes] = call;
       if (kind != group.kind) continue;
-      const program::CollectiveCost cost =
-          program::collective_cost(group, op, bytes, lone_rates(job_, group));
+      const program::CollectiveCost& cost = costs_.of(index, op, bytes).cost;
       for (const program::RingFlow& ring : group.flows) {
         add_flow(ring.flow, kind_of(kind), static_cast<double>(times) * cost.bytes_of(ring));
       }
@@ -136,6 +135,7 @@ class Counter {
   }
 
   const program::Job& job_;
+  CollectiveCosts costs_;
   std::vector<Calls> calls_;
   std::map<Key, program::Transfers> transfers_;
   std::vector<program::LinkTraffic> links_;

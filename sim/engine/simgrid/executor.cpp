@@ -10,6 +10,7 @@
 #include <simgrid/s4u.hpp>
 #include <xbt/log.h>
 
+#include "sim/engine/collective_costs.hpp"
 #include "sim/engine/flow_time.hpp"
 #include "sim/engine/job_view.hpp"
 #include "sim/engine/simgrid/platform.hpp"
@@ -77,6 +78,7 @@ struct Shared {
   const ExecutorOptions& options;
   const Platform& platform;
   program::Timeline& timeline;
+  CollectiveCosts costs;
   std::vector<program::RankRecorder> recorders;
   std::vector<std::vector<Signal>> events;
   std::vector<std::vector<Message>> messages;
@@ -231,13 +233,13 @@ void StreamActor::run_collective(std::size_t index, const Instruction& instructi
   const program::Group& group = shared_.job.groups[index];
   GroupState& state = shared_.groups[index];
   ++shared_.timeline.activities;
+  const LoneCost& known = shared_.costs.of(index, instruction.collective, instruction.amount);
   if (shared_.closed_form[index]) {
-    state.end =
-        state.ready + private_collective_time(shared_.job, group, instruction.collective, instruction.amount);
+    state.end = state.ready + known.as_private;
     return;
   }
-  const program::CollectiveCost cost = program::collective_cost(
-      group, instruction.collective, instruction.amount, lone_rates(shared_.job, group));
+  // A copy: other actors may work out costs while this one sleeps.
+  const program::CollectiveCost cost = known.cost;
   if (shared_.options.ring_steps && cost.algorithm == Algorithm::kRing) {
     shared_.timeline.activities +=
         run_ring_steps(shared_.platform, shared_.job, index, instruction.collective, cost);
@@ -294,7 +296,7 @@ void StreamActor::wait(const Instruction& instruction) {
 
 Shared make_shared_state(const program::Job& job, const ExecutorOptions& options, const Platform& platform,
                          program::Timeline& timeline) {
-  Shared shared{job, options, platform, timeline, {}, {}, {}, {}, {}};
+  Shared shared{job, options, platform, timeline, CollectiveCosts(job), {}, {}, {}, {}, {}};
   timeline.ranks.resize(job.ranks.size());
   for (std::size_t rank = 0; rank < job.ranks.size(); ++rank) {
     shared.recorders.emplace_back(timeline.ranks[rank]);
