@@ -51,7 +51,7 @@ Seconds CollectiveBench::time(program::CollectiveOp op, double bytes) const {
 }
 
 program::CollectiveCost CollectiveBench::cost(program::CollectiveOp op, double bytes) const {
-  return program::collective_cost(group(), op, bytes, engine::lone_rates(job_, group()));
+  return program::collective_cost(group(), op, bytes, engine::member_links(job_, group()));
 }
 
 }  // namespace trainsim::cli

@@ -15,7 +15,7 @@ const LoneCost& CollectiveCosts::of(std::size_t group, program::CollectiveOp op,
   if (found != known.end()) return *found;
   const program::Group& members = job_.groups[group];
   const program::CollectiveCost cost =
-      program::collective_cost(members, op, bytes, lone_rates(job_, members));
+      program::collective_cost(members, op, bytes, member_links(job_, members));
   known.push_back({op, bytes, cost, lone_collective_time(job_, members, cost),
                    private_collective_time(job_, members, cost)});
   return known.back();

@@ -17,7 +17,8 @@ struct LoneCost {
   Seconds as_private = 0;
 };
 
-/// The costs of a job's collectives, each worked out once: a step runs few different ones, thousands of times.
+/// The costs of a job's collectives, each worked out once: a step runs few different ones, thousands of
+/// times.
 class CollectiveCosts {
  public:
   /// The job must outlive this.

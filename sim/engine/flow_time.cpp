@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace trainsim::engine {
 
@@ -19,23 +18,15 @@ Seconds lone_flow_time(const program::Job& job, const program::Flow& flow, doubl
   return longest;
 }
 
-program::MemberRates lone_rates(const program::Job& job, const program::Group& group) {
-  constexpr BytesPerSecond infinite = std::numeric_limits<double>::infinity();
-  program::MemberRates rates{infinite, infinite, infinite, {}};
-  const auto lower = [](BytesPerSecond& rate, BytesPerSecond bandwidth, double load) {
-    if (load > 0) rate = std::min(rate, bandwidth / load);
-  };
+program::MemberLinks member_links(const program::Job& job, const program::Group& group) {
+  program::MemberLinks links;
   for (const program::RingFlow& ring : group.flows) {
     for (const program::Hop& hop : ring.flow.route) {
       const BytesPerSecond bandwidth = job.links[hop.link].bandwidth;
-      lower(rates.all, bandwidth, hop.inside_load + hop.between_load);
-      lower(rates.inside, bandwidth, hop.inside_load);
-      lower(rates.between, bandwidth, hop.between_load);
-      if (group.nodes > 1)
-        rates.links.emplace_back(hop.inside_load / bandwidth, hop.between_load / bandwidth);
+      links.times.emplace_back(hop.inside_load / bandwidth, hop.between_load / bandwidth);
     }
   }
-  return rates;
+  return links;
 }
 
 Seconds lone_collective_time(const program::Job& job, const program::Group& group,

@@ -10,8 +10,8 @@ namespace trainsim::engine {
 double whole_bytes(double bytes);
 /// Time of `bytes` over a flow's route when nothing else moves.
 Seconds lone_flow_time(const program::Job& job, const program::Flow& flow, double bytes);
-/// What a member of the group can send when nothing else moves; infinite without links.
-program::MemberRates lone_rates(const program::Job& job, const program::Group& group);
+/// The links of a group's flows.
+program::MemberLinks member_links(const program::Job& job, const program::Group& group);
 /// Time of a collective of this cost when nothing else moves, latency included.
 Seconds lone_collective_time(const program::Job& job, const program::Group& group,
                              const program::CollectiveCost& cost);

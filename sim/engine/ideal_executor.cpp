@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "sim/engine/executor.hpp"
 #include "sim/engine/collective_costs.hpp"
+#include "sim/engine/executor.hpp"
 #include "sim/engine/flow_time.hpp"
 #include "sim/engine/job_view.hpp"
 

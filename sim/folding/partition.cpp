@@ -5,18 +5,17 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "sim/base/hash.hpp"
+
 namespace trainsim::folding {
 
 namespace {
 
 using Colour = std::uint64_t;
 
-/// Mixes a word so that sums of mixed words behave like multiset hashes (splitmix64, Steele et al. 2014).
+/// Sums of scrambled words behave like multiset hashes.
 constexpr Colour mix(Colour x) {
-  x += 0x9e3779b97f4a7c15ULL;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
-  return x ^ (x >> 31);
+  return scramble(x);
 }
 
 /// Appends a word to an ordered hash.

@@ -8,6 +8,8 @@
 
 #include <boost/graph/breadth_first_search.hpp>
 
+#include "sim/base/hash.hpp"
+
 namespace trainsim::hardware {
 
 namespace {
@@ -17,14 +19,6 @@ constexpr std::uint32_t kUnreachable = std::numeric_limits<std::uint32_t>::max()
 /// Rounds a division of positive numbers up.
 std::int64_t parts(std::int64_t whole, std::int64_t part) {
   return (whole + part - 1) / part;
-}
-
-/// Scrambles a word (splitmix64, Steele et al. 2014).
-std::uint64_t scramble(std::uint64_t x) {
-  x += 0x9e3779b97f4a7c15ULL;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
-  return x ^ (x >> 31);
 }
 
 }  // namespace

@@ -72,17 +72,23 @@ double CollectiveCost::bytes_of(const RingFlow& flow) const {
   return (flow.between_nodes ? between : inside) * flow.share;
 }
 
-Seconds CollectiveCost::lone_time(const MemberRates& rates) const {
-  if (inside == between) return delay + inside / rates.all;
+BytesPerSecond MemberLinks::rate() const {
+  return 1.0 / time(1.0, 1.0);
+}
+
+Seconds MemberLinks::time(double inside, double between) const {
   Seconds longest = 0;
-  for (const auto& [per_inside, per_between] : rates.links)
+  for (const auto& [per_inside, per_between] : times)
     longest = std::max(longest, inside * per_inside + between * per_between);
-  if (longest > 0) return delay + longest;
-  return delay + std::max(inside / rates.inside, between / rates.between);
+  return longest;
+}
+
+Seconds CollectiveCost::lone_time(const MemberLinks& links) const {
+  return delay + links.time(inside, between);
 }
 
 CollectiveCost protocol_cost(const Group& group, const Protocol& protocol, CollectiveOp op, double bytes,
-                             const MemberRates& rates) {
+                             const MemberLinks& links) {
   CollectiveCost cost{protocol.base_latency,
                       0,
                       0,
@@ -110,13 +116,13 @@ CollectiveCost protocol_cost(const Group& group, const Protocol& protocol, Colle
           cost.inside * protocol.pipeline_bytes / (bytes + protocol.pipeline_bytes) / protocol.limit;
       break;
   }
-  const double factor = inflation(protocol, rates.all);
+  const double factor = inflation(protocol, links.rate());
   cost.inside *= factor;
   cost.between *= factor;
   return cost;
 }
 
-CollectiveCost collective_cost(const Group& group, CollectiveOp op, double bytes, const MemberRates& rates) {
+CollectiveCost collective_cost(const Group& group, CollectiveOp op, double bytes, const MemberLinks& links) {
   const double plain = bytes_per_member(op, group.size, bytes);
   CollectiveCost best{0, plain, plain};
   Seconds best_time = std::numeric_limits<double>::infinity();
@@ -126,8 +132,8 @@ CollectiveCost collective_cost(const Group& group, CollectiveOp op, double bytes
             ? protocol.for_all_reduce
             : protocol.algorithm == (op == CollectiveOp::kAllToAll ? Algorithm::kPairs : Algorithm::kRing);
     if (!usable) continue;
-    const CollectiveCost cost = protocol_cost(group, protocol, op, bytes, rates);
-    const Seconds time = cost.lone_time(rates);
+    const CollectiveCost cost = protocol_cost(group, protocol, op, bytes, links);
+    const Seconds time = cost.lone_time(links);
     if (time >= best_time) continue;
     best = cost;
     best_time = time;

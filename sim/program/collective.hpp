@@ -44,15 +44,15 @@ std::int64_t ring_steps(CollectiveOp op, std::int64_t size);
 /// interpolated.
 double tree_efficiency(WireProtocol wire, double bytes);
 
-/// What a member can send per second when nothing else moves: if all of its flows send as much, and if only
-/// those inside nodes or only those between nodes did. May be infinite.
-struct MemberRates {
-  BytesPerSecond all = 0;
-  BytesPerSecond inside = 0;
-  BytesPerSecond between = 0;
-  /// Links that limit them: time per byte that a member sends in its flows inside nodes, and between nodes.
-  /// Without any, the rates above hold, as if no link carried both kinds.
-  std::vector<std::pair<double, double>> links = {};
+/// Links that limit what a member sends, each as the time that it takes per byte that the member sends in its
+/// flows inside nodes, and in those between nodes. Without any, sending takes no time.
+struct MemberLinks {
+  std::vector<std::pair<double, double>> times;
+
+  /// Rate of a member all of whose flows send as much; infinite without links.
+  BytesPerSecond rate() const;
+  /// Time in which a member sends so much inside nodes and between nodes.
+  Seconds time(double inside, double between) const;
 };
 
 /// What a collective costs with one protocol: time before its first byte moves at full rate, and bytes that
@@ -71,15 +71,15 @@ struct CollectiveCost {
   /// Bytes that a flow of the group carries.
   double bytes_of(const RingFlow& flow) const;
   /// Time with nothing else on the network.
-  Seconds lone_time(const MemberRates& rates) const;
+  Seconds lone_time(const MemberLinks& links) const;
 };
 /// Of a ring's steps as many as a ring over the nodes alone would have cross between nodes, the rest stay
 /// inside. A tree goes up and down the chain of each node and log2 of the nodes. Each node is an inner node
 /// of one of its two trees and a leaf of the other, and so sends as much as in a ring; of two nodes each only
 /// sends half of the tensor up and half of the sum down (NCCL's tuning model, src/graph/tuning.cc).
 CollectiveCost protocol_cost(const Group& group, const Protocol& protocol, CollectiveOp op, double bytes,
-                             const MemberRates& rates);
+                             const MemberLinks& links);
 /// The protocol that would be fastest with nothing else on the network, as NCCL chooses.
-CollectiveCost collective_cost(const Group& group, CollectiveOp op, double bytes, const MemberRates& rates);
+CollectiveCost collective_cost(const Group& group, CollectiveOp op, double bytes, const MemberLinks& links);
 
 }  // namespace trainsim::program

@@ -66,6 +66,10 @@ plan::ParallelPlan small_plan(std::int64_t gpus, std::int64_t tensor, std::int64
   return plan;
 }
 
+program::MemberLinks links_of(BytesPerSecond inside, BytesPerSecond between) {
+  return {{{1.0 / inside, 0.0}, {0.0, 1.0 / between}}};
+}
+
 program::Job make_job(const model::ModelSpec& model, const hardware::ClusterSpec& cluster,
                       const plan::ParallelPlan& plan, const JobOptions& options) {
   const schedule::Schedule schedule = schedule::build(plan);

@@ -17,6 +17,9 @@ hardware::ClusterSpec round_cluster();
 plan::ParallelPlan small_plan(std::int64_t gpus, std::int64_t tensor, std::int64_t pipeline,
                               std::int64_t chunks);
 
+/// Links of a rate inside nodes, and others of a rate between them.
+program::MemberLinks links_of(BytesPerSecond inside, BytesPerSecond between);
+
 /// What becomes of an input on its way to an executor.
 struct JobOptions {
   bool fold = true;

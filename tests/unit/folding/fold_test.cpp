@@ -113,8 +113,10 @@ TEST(Folding, NetworkLatencyCountsForStepsBetweenNodesOnly) {
   EXPECT_EQ(group.size, 32);
   EXPECT_EQ(group.nodes, 4);
   // NVLink 1 us; PCIe 1, NIC 2 and three switches of 1 us; 5 us to start.
-  EXPECT_NEAR(program::collective_cost(group, program::CollectiveOp::kAllReduce, 1e6, {1e9, 1e9, 1e9}).delay,
-              5e-6 + 56 * 1e-6 + 6 * 6e-6, 1e-12);
+  EXPECT_NEAR(
+      program::collective_cost(group, program::CollectiveOp::kAllReduce, 1e6, tests::links_of(1e9, 1e9))
+          .delay,
+      5e-6 + 56 * 1e-6 + 6 * 6e-6, 1e-12);
 }
 
 /// Every link of a class is crossed by equally many flows of each class: what makes the quotient exact.
@@ -200,7 +202,8 @@ TEST(Folding, ASampleUsesTheProtocolsOfTheWhole) {
     return program::Group{};
   };
   const auto bytes = [&](bool sample) {
-    return program::collective_cost(group(sample), program::CollectiveOp::kAllReduce, 1e6, {1e9, 1e9, 1e9})
+    return program::collective_cost(group(sample), program::CollectiveOp::kAllReduce, 1e6,
+                                    tests::links_of(1e9, 1e9))
         .between;
   };
   EXPECT_GT(bytes(true), 0);
@@ -218,7 +221,7 @@ TEST(Folding, RingsThroughMeshesUseAllTheirCables) {
     plan::ParallelPlan plan;
     plan.gpus = plan.tensor_parallel = gpus;
     const program::Job job = build_job(plan, cluster, false, {program::Program{}}, {});
-    return engine::lone_rates(job, job.groups.front()).all;
+    return engine::member_links(job, job.groups.front()).rate();
   };
   EXPECT_NEAR(rate(8), 7 * 100e9, 1e3);
   EXPECT_NEAR(rate(16), 8 * 100e9, 1e3);

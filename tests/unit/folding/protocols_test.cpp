@@ -15,8 +15,8 @@ using program::CollectiveOp;
 constexpr double kTight = 1e-12;
 
 /// Links of one rate inside nodes and between them.
-program::MemberRates links(BytesPerSecond rate) {
-  return {rate, rate, rate};
+program::MemberLinks links(BytesPerSecond rate) {
+  return tests::links_of(rate, rate);
 }
 
 /// 100 GB/s per GPU, 40 us to start; per step 4 us (Simple), 2 us (LL128), 1 us (LL), and LL at 10 GB/s.

@@ -15,7 +15,7 @@ using program::CollectiveOp;
 
 constexpr double kTight = 1e-12;
 constexpr BytesPerSecond kRate = 10e9;
-const program::MemberRates kLinks = {kRate, kRate, kRate};
+const program::MemberLinks kLinks = tests::links_of(kRate, kRate);
 
 /// 40 us to start; a step inside a node takes 4 us, one between nodes 15 us. No LL between nodes.
 hardware::ClusterSpec cluster() {
@@ -60,13 +60,13 @@ TEST(Trees, LeaveLargeTensorsAndFewNodesToRings) {
 TEST(Trees, OfTwoNodesSendHalfOfWhatRingsDoBetweenThem) {
   // Each node sends half of the tensor up one tree and half of the sum down the other: N of 2 N. With 40 GB/s
   // inside nodes and 10 between, 1 GB takes N / (0.68 * 10 GB/s); a ring would take 2 * 15 / 16 N / 10 GB/s.
-  const program::MemberRates rates = {10e9, 40e9, 10e9};
+  const program::MemberLinks links = tests::links_of(40e9, 10e9);
   const CollectiveCost cost =
-      program::collective_cost(group(cluster(), 16, 2), CollectiveOp::kAllReduce, 4e9, rates);
+      program::collective_cost(group(cluster(), 16, 2), CollectiveOp::kAllReduce, 4e9, links);
   EXPECT_EQ(cost.algorithm, Algorithm::kTree);
   EXPECT_NEAR(cost.inside, 8e9 / 0.68, 1);
   EXPECT_NEAR(cost.between, 4e9 / 0.68, 1);
-  EXPECT_NEAR(cost.lone_time(rates), cost.delay + 4e9 / 0.68 / 10e9, kTight);
+  EXPECT_NEAR(cost.lone_time(links), cost.delay + 4e9 / 0.68 / 10e9, kTight);
 }
 
 TEST(Trees, HaveNothingToGather) {
