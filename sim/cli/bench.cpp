@@ -12,6 +12,7 @@
 #include "sim/config/experiment.hpp"
 #include "sim/config/quantity.hpp"
 #include "sim/config/report.hpp"
+#include "sim/plan/plan.hpp"
 #include "sim/validation/nccl_tests.hpp"
 
 namespace trainsim::cli {
@@ -120,8 +121,7 @@ std::vector<double> parse_sizes(const std::string& text) {
 }
 
 report::Bench run_bench(const BenchRequest& request) {
-  const hardware::ClusterSpec cluster = config::load_cluster(request.cluster, request.overrides);
-  report::Bench result{cluster.name, CollectiveOp::kAllReduce, request.gpus, 0, {}};
+  report::Bench result{"", CollectiveOp::kAllReduce, request.gpus, 0, {}};
   std::vector<MeasuredCollective> measured;
   if (!request.compare.empty()) {
     measured = read_measured(request);
@@ -129,8 +129,16 @@ report::Bench run_bench(const BenchRequest& request) {
     result.gpus = measured.front().gpus;
   } else {
     if (!request.op.empty()) result.op = op_named(request.op);
-    if (result.gpus == 0) result.gpus = cluster.gpus_per_node;
   }
+  // What the number of GPUs itself makes impossible is reported below, without a place.
+  const auto check = [&result](const hardware::ClusterSpec& spec) {
+    if (result.gpus == 0) result.gpus = spec.gpus_per_node;
+    const bool whole_nodes = result.gpus % spec.gpus_per_node == 0 && spec.nics_per_node > 0;
+    const bool possible = result.gpus <= spec.gpus_per_node || whole_nodes;
+    return possible ? plan::check_cluster(spec, result.gpus) : Problems{};
+  };
+  const hardware::ClusterSpec cluster = config::load_cluster(request.cluster, request.overrides, check);
+  result.cluster = cluster.name;
   if (const std::string fault = collective_fault(cluster, result.gpus, pattern_of(result.op)); !fault.empty())
     fail("--gpus: " + fault);
   const CollectiveBench bench(cluster, result.gpus, pattern_of(result.op));

@@ -125,7 +125,7 @@ void add_topology(CLI::App& command, Options& options) {
   command
       .add_option("--gpus", options.gpus, "GPUs that the cluster has; by default enough to show all levels")
       ->type_name("N")
-      ->check(CLI::Range(1, 1'000'000));
+      ->check(CLI::Range(1, 131'072));
   command.add_option("--picture", options.picture, "draw it to FILE: .svg (needs Graphviz) or .dot")
       ->type_name("FILE");
   add_cluster_overrides(command, options);
@@ -143,7 +143,9 @@ void add_bench(CLI::App& command, Options& options) {
       .add_option("--sizes", options.sizes,
                   "as in '1 MiB..1 GiB' (doubling, the default), '1 MiB..1 GiB*4' or '8 B, 1 MiB'")
       ->type_name("SIZES");
-  command.add_option("--gpus", options.gpus, "GPUs that take part; one node by default")
+  command
+      .add_option("--gpus", options.gpus,
+                  "GPUs that take part, at most 16384, or 512 in an all-to-all; one node by default")
       ->type_name("N")
       ->check(CLI::Range(1, 1'000'000));
   command

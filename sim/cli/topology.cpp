@@ -4,10 +4,11 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <functional>
-#include <numeric>
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+#include <system_error>
 
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "sim/base/diagnostics.hpp"
@@ -41,27 +42,39 @@ std::int64_t usual_gpus(const hardware::ClusterSpec& cluster) {
                                                   most / cluster.gpus_per_node * cluster.gpus_per_node));
 }
 
+/// A drawing in a file of its own, for as long as Graphviz reads it.
+class DrawingFile {
+ public:
+  explicit DrawingFile(const std::string& dot)
+      : path_(std::filesystem::temp_directory_path() / ("trainsim-" + std::to_string(getpid()) + ".dot")) {
+    std::ofstream file(path_);
+    if (!(file << dot << std::flush)) throw std::runtime_error("cannot write " + path_.string());
+  }
+  DrawingFile(const DrawingFile&) = delete;
+  DrawingFile& operator=(const DrawingFile&) = delete;
+  ~DrawingFile() {
+    std::error_code error;
+    std::filesystem::remove(path_, error);
+  }
+  std::string path() const { return path_.string(); }
+
+ private:
+  std::filesystem::path path_;
+};
+
 /// What Graphviz makes of a drawing.
 std::string as_svg(const std::string& dot) {
-  if (std::system("command -v dot > /dev/null 2>&1") != 0)
-    fail(
-        "--picture: drawing SVG needs Graphviz; install it (apt install graphviz), or write to a file named "
-        ".dot");
-  std::array<char, 32> name = {"/tmp/trainsim-XXXXXX"};
-  const int descriptor = mkstemp(name.data());
-  if (descriptor < 0) fail("--picture: no temporary file can be made in /tmp");
-  const bool written = write(descriptor, dot.data(), dot.size()) == static_cast<ssize_t>(dot.size());
-  close(descriptor);
+  const DrawingFile drawing(dot);
+  FILE* pipe = popen(("dot -Tsvg '" + drawing.path() + "' 2> /dev/null").c_str(), "r");
   std::string svg;
-  FILE* pipe = written ? popen((std::string("dot -Tsvg ") + name.data()).c_str(), "r") : nullptr;
   std::array<char, 4096> buffer;
   for (std::size_t got = 0; pipe != nullptr && (got = fread(buffer.data(), 1, buffer.size(), pipe)) > 0;)
     svg.append(buffer.data(), got);
-  const bool drawn = pipe != nullptr && pclose(pipe) == 0;
-  unlink(name.data());
-  if (!drawn)
-    fail("--picture: Graphviz (dot) could not draw the topology; write to a file named .dot and look there");
-  return svg;
+  if (pipe != nullptr && pclose(pipe) == 0) return svg;
+  fail(
+      "--picture: drawing SVG needs Graphviz, whose program 'dot' is missing or failed; install it (apt "
+      "install "
+      "graphviz), or write to a file named .dot");
 }
 
 }  // namespace
@@ -70,13 +83,14 @@ std::string describe_topology(const TopologyRequest& request) {
   const bool svg = request.picture.ends_with(".svg");
   if (!request.picture.empty() && !svg && !request.picture.ends_with(".dot"))
     fail("--picture: '" + request.picture + "' ends neither in .svg nor in .dot");
-  const hardware::ClusterSpec cluster = config::load_cluster(request.cluster, request.overrides);
-  const std::int64_t gpus = request.gpus > 0 ? request.gpus : usual_gpus(cluster);
-  if (gpus > kMostGpus) fail("--gpus: at most " + std::to_string(kMostGpus) + " are looked at");
-  std::string faults;
-  for (const Problem& problem : plan::check_cluster(cluster, gpus))
-    faults += (faults.empty() ? "" : "\n") + ("trainsim: error: " + problem.field + ": " + problem.message);
-  if (!faults.empty()) throw InputError(faults);
+  std::int64_t gpus = request.gpus;
+  const auto check = [&gpus](const hardware::ClusterSpec& spec) {
+    if (gpus == 0) gpus = usual_gpus(spec);
+    return plan::check_cluster(spec, gpus);
+  };
+  const hardware::ClusterSpec cluster = config::load_cluster(request.cluster, request.overrides, check);
+  if (const Problems left = plan::check_cluster(cluster, gpus); !left.empty())
+    fail("--" + left.front().field + ": " + left.front().message);
   const hardware::Topology topology(cluster, gpus);
   const report::TopologyReport report{cluster, gpus, topology, hardware::survey(topology, cluster, gpus)};
   if (!request.picture.empty()) {

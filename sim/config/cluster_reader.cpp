@@ -143,7 +143,7 @@ GpuSpec read_gpu(Section& section) {
   gpu.name = section.optional("name", as_text()).value_or("inline");
   read_source_note(section);
   gpu.memory = std::llround(section.required("memory", as_quantity(Dimension::kSize, kMemory)));
-  gpu.memory_bandwidth = section.required("memory_bandwidth", as_quantity(Dimension::kRate));
+  gpu.memory_bandwidth = section.required("memory_bandwidth", as_quantity(Dimension::kRate, kRateRange));
   read_peaks(section, gpu);
   for (const auto& field : kFractions) gpu.*field.member = section.required(field.key, as_number(field.kind));
   gpu.tile_m = section.required("tile_m", as_count({1, 65536}));

@@ -161,6 +161,14 @@ void read_simulation(Section& top, Experiment& experiment) {
   section->finish();
 }
 
+/// Jitter of NICs that nobody uses.
+void check_jitter(const Experiment& experiment, Section& top) {
+  const bool one_node = experiment.plan.gpus <= experiment.cluster.gpus_per_node;
+  if (experiment.jitter.network <= 0 || !one_node || experiment.cluster.gpus_per_node < 1) return;
+  top.fail("simulation", "jitter.network has no effect: the job's " + std::to_string(experiment.plan.gpus) +
+                             " GPUs share a node and use no NIC; remove it");
+}
+
 /// Data-parallel ranks that share a node; all, where that can't be known.
 std::int64_t ranks_of_a_node(const Experiment& experiment) {
   const std::int64_t gpus = experiment.cluster.gpus_per_node;
@@ -183,6 +191,7 @@ Experiment read_experiment(const Value& root, Reading& reading) {
   read_software(top, experiment.plan);
   read_memory(top, experiment.plan);
   read_simulation(top, experiment);
+  check_jitter(experiment, top);
   top.finish();
   return experiment;
 }
@@ -227,7 +236,8 @@ Experiment read_and_check(Value root, const std::string& name, Reading& reading)
 /// A component that is asked for by name outside of any configuration, with overrides of it.
 template <class Spec>
 Spec load_component(const std::string& name, const Named& named, Spec (*read)(Section&),
-                    const std::vector<std::string>& overrides = {}) {
+                    const std::vector<std::string>& overrides = {},
+                    const std::function<Problems(const Spec&)>& check = {}) {
   Reading reading;
   const Position at = {std::make_shared<Source>(named.key, "", name, 0), 1, 1};
   Value root = make_map(at);
@@ -245,6 +255,13 @@ Spec load_component(const std::string& name, const Named& named, Spec (*read)(Se
   take_constants(*resolved, named.key, reading.report);
   Section section(*resolved, resolved->at, named.key, reading);
   Spec spec = read(section);
+  reading.report.throw_if_any();
+  if (!check) return spec;
+  root.set(named.key, at, std::move(*resolved));
+  const FieldIndex index(root);
+  Problems problems = check(spec);
+  std::erase_if(problems, [&named](const Problem& problem) { return !problem.field.starts_with(named.key); });
+  add_problems(problems, index, reading.report);
   reading.report.throw_if_any();
   return spec;
 }
@@ -269,8 +286,9 @@ model::ModelSpec load_model(const std::string& name) {
   return load_component(name, kModel, read_model);
 }
 
-hardware::ClusterSpec load_cluster(const std::string& name, const std::vector<std::string>& overrides) {
-  return load_component(name, kCluster, read_cluster, overrides);
+hardware::ClusterSpec load_cluster(const std::string& name, const std::vector<std::string>& overrides,
+                                   const ClusterCheck& check) {
+  return load_component(name, kCluster, read_cluster, overrides, check);
 }
 
 hardware::GpuSpec load_gpu(const std::string& name) {

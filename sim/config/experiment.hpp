@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -78,9 +79,12 @@ struct Preset {
 std::vector<Preset> list_presets(const std::string& kind);
 
 /// Reads one model, cluster or GPU preset on its own, as `model: NAME`, `cluster: NAME` or `gpu: NAME` would.
-/// A cluster may be changed by `--set` overrides below `cluster`. Throws InputError.
+/// A cluster may be changed by `--set` overrides below `cluster`; what `check` finds wrong with fields of it
+/// is reported where they stand, and problems of other fields are left to the caller. Throws InputError.
+using ClusterCheck = std::function<Problems(const hardware::ClusterSpec&)>;
 model::ModelSpec load_model(const std::string& name);
-hardware::ClusterSpec load_cluster(const std::string& name, const std::vector<std::string>& overrides = {});
+hardware::ClusterSpec load_cluster(const std::string& name, const std::vector<std::string>& overrides = {},
+                                   const ClusterCheck& check = {});
 hardware::GpuSpec load_gpu(const std::string& name);
 
 }  // namespace trainsim::config

@@ -26,6 +26,10 @@ using hardware::VertexKind;
 constexpr double kCoding = 128.0 / 130.0;
 constexpr double kOldCoding = 0.8;
 constexpr double kOldSpeed = 5.0;
+/// From PCIe 1.0 to well beyond 7.0, in GT/s, and lanes of the widest connector.
+constexpr double kSlowestSpeed = 2.5;
+constexpr double kFastestSpeed = 1000;
+constexpr double kWidest = 32;
 
 /// Class of the device at the other end of an NVLink: a GPU begins like this, anything else is a switch.
 constexpr const char* kGpuClass = "0x03";
@@ -82,7 +86,8 @@ class TopologyReader {
   BytesPerSecond pci_bandwidth(const pugi::xml_node& device) {
     const double speed = std::atof(attribute(device, "link_speed").c_str());
     const double width = std::atof(attribute(device, "link_width").c_str());
-    if (speed > 0 && width > 0) return speed * width / 8.0 * 1e9 * (speed > kOldSpeed ? kCoding : kOldCoding);
+    if (speed >= kSlowestSpeed && speed <= kFastestSpeed && width >= 1 && width <= kWidest)
+      return speed * width / 8.0 * 1e9 * (speed > kOldSpeed ? kCoding : kOldCoding);
     fail(device, "link_speed '" + clip(attribute(device, "link_speed")) + "' and link_width '" +
                      clip(attribute(device, "link_width")) +
                      "' give no bandwidth; write for example 16 GT/s and 16");

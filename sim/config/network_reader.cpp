@@ -45,19 +45,20 @@ const Words<FabricKind> kFabricKinds = {{"fat-tree", FabricKind::kFatTree},
                                         {"torus", FabricKind::kTorus}};
 const Words<Spreading> kSpreadings = {{"ideal", Spreading::kIdeal}, {"ecmp", Spreading::kEcmp}};
 
-/// A part with less than that is better called gone.
-constexpr double kLeastLeft = 1e-4;
+/// What a link or part of the network reaches of its bandwidth; one with less is better called gone.
+constexpr NumberRange kLinkEfficiency = {1e-4, 1.0, true};
 constexpr NumberRange kRatio = {1.0, 1000.0, true};
 constexpr CountRange kDevices = {1, 1'000'000};
 constexpr std::size_t kMostDimensions = 6;
 constexpr double kMostCables = 4096;
+constexpr std::int64_t kUsualRadix = 64;
 constexpr std::int64_t kMostMeshGpus = 64;
 constexpr std::int64_t kMostTorusNodes = 100'000;
 
 LinkSpec read_link(Section& section) {
   LinkSpec link;
-  link.bandwidth = section.required("bandwidth", as_quantity(Dimension::kRate));
-  link.efficiency = section.required("efficiency", as_number(kEfficiency));
+  link.bandwidth = section.required("bandwidth", as_quantity(Dimension::kRate, kRateRange));
+  link.efficiency = section.required("efficiency", as_number(kLinkEfficiency));
   link.latency = section.required("latency", as_quantity(Dimension::kTime, kTime));
   return link;
 }
@@ -65,7 +66,7 @@ LinkSpec read_link(Section& section) {
 /// What links that collectives run over may say of NCCL's LL protocol.
 void read_ll(Section& section, LinkSpec& link) {
   link.ll_latency = section.optional("ll_latency", as_quantity(Dimension::kTime, kTime)).value_or(0);
-  link.ll_bandwidth = section.optional("ll_bandwidth", as_quantity(Dimension::kRate)).value_or(0);
+  link.ll_bandwidth = section.optional("ll_bandwidth", as_quantity(Dimension::kRate, kRateRange)).value_or(0);
 }
 
 /// Keys that parts read from a file of their own may have.
@@ -76,7 +77,7 @@ void read_identity(Section& section) {
 
 /// A bandwidth between switches, as much of it as NICs get of theirs.
 BytesPerSecond read_switch_link(Section& section, const char* key, const ClusterSpec& spec) {
-  return section.required(key, as_quantity(Dimension::kRate)) * spec.nic.efficiency;
+  return section.required(key, as_quantity(Dimension::kRate, kRateRange)) * spec.nic.efficiency;
 }
 
 /// Reports a count that does not divide another evenly.
@@ -102,10 +103,11 @@ void read_pcie_tree(Section& section, ClusterSpec& spec) {
   must_divide(section, "sockets", tree.sockets,
               std::max<std::int64_t>(1, spec.gpus_per_node / tree.gpus_per_switch), "switches");
   tree.uplink_bandwidth =
-      efficiency *
-      section.optional("uplink_bandwidth", as_quantity(Dimension::kRate)).value_or(spec.intra_node.bandwidth);
+      efficiency * section.optional("uplink_bandwidth", as_quantity(Dimension::kRate, kRateRange))
+                       .value_or(spec.intra_node.bandwidth);
   if (tree.sockets > 1)
-    tree.socket_bandwidth = efficiency * section.required("socket_bandwidth", as_quantity(Dimension::kRate));
+    tree.socket_bandwidth =
+        efficiency * section.required("socket_bandwidth", as_quantity(Dimension::kRate, kRateRange));
   tree.peer_to_peer = section.defaulted("peer_to_peer", as_flag(), "true");
 }
 
@@ -128,6 +130,16 @@ Reader<MeshLink> as_cable(std::int64_t gpus) {
     return legal ? Parsed<MeshLink>::of(link) : wrong;
   };
   return {expects, parse};
+}
+
+void read_mesh(Section& section, ClusterSpec& spec) {
+  if (spec.gpus_per_node > kMostMeshGpus)
+    section.fail("kind", "a mesh has at most " + std::to_string(kMostMeshGpus) + " GPUs; gpus_per_node is " +
+                             std::to_string(spec.gpus_per_node));
+  const Value* cables = section.raw("cables");
+  if (cables != nullptr && cables->kind == Kind::kList && cables->items.empty())
+    section.fail("cables", "is empty; leave it out for one cable between each two GPUs");
+  spec.mesh = section.list("cables", as_cable(spec.gpus_per_node));
 }
 
 /// "gpu 3", and so on.
@@ -168,7 +180,7 @@ void read_written_links(Section& section, ClusterSpec& spec) {
   for (Section& entry : section.mappings("links")) {
     const auto ends = entry.optional("between", as_devices(spec));
     entry.require("between", "a list of two devices of the node, such as [gpu 0, switch 0]");
-    const BytesPerSecond bandwidth = entry.required("bandwidth", as_quantity(Dimension::kRate));
+    const BytesPerSecond bandwidth = entry.required("bandwidth", as_quantity(Dimension::kRate, kRateRange));
     entry.finish();
     if (ends) spec.node_links.push_back({ends->first, ends->second, bandwidth});
   }
@@ -178,7 +190,7 @@ void read_written_links(Section& section, ClusterSpec& spec) {
 void read_nccl_links(Section& section, ClusterSpec& spec) {
   const Value* file = section.raw("nccl_topology");
   const std::string name = section.optional("nccl_topology", as_text()).value_or("");
-  const auto sockets = section.optional("socket_bandwidth", as_quantity(Dimension::kRate));
+  const auto sockets = section.optional("socket_bandwidth", as_quantity(Dimension::kRate, kRateRange));
   if (name.empty()) return;
   const std::filesystem::path path = (file->at.source->folder() / name).lexically_normal();
   std::error_code error;
@@ -236,7 +248,7 @@ void check_connected(Section& section, const ClusterSpec& spec) {
 /// The widest link of GPU 0 stands for all where only one number is asked for.
 void read_links(Section& section, ClusterSpec& spec) {
   LinkSpec& link = spec.intra_node;
-  link.efficiency = section.required("efficiency", as_number(kEfficiency));
+  link.efficiency = section.required("efficiency", as_number(kLinkEfficiency));
   link.latency = section.required("latency", as_quantity(Dimension::kTime, kTime));
   if ((section.raw("links") != nullptr) == (section.raw("nccl_topology") != nullptr))
     section.fail("links", "needs exactly one of links and nccl_topology");
@@ -253,62 +265,52 @@ void read_links(Section& section, ClusterSpec& spec) {
   if (section.report().size() == problems && spec.gpus_per_node > 0) check_connected(section, spec);
 }
 
-/// nodes_per_leaf and nodes_per_pod as given, or as switches with `radix` ports allow.
-void read_tree_size(Section& section, ClusterSpec& spec) {
+/// nodes_per_leaf and nodes_per_pod as given.
+void read_given_size(Section& section, FabricSpec& fabric) {
+  fabric.nodes_per_leaf = section.required("nodes_per_leaf", as_count());
+  fabric.nodes_per_pod = section.optional("nodes_per_pod", as_count()).value_or(0);
+  if (fabric.nodes_per_leaf < 1 || fabric.nodes_per_pod % fabric.nodes_per_leaf == 0) return;
+  section.fail("nodes_per_pod", std::to_string(fabric.nodes_per_pod) +
+                                    " is not a multiple of nodes_per_leaf (" +
+                                    std::to_string(fabric.nodes_per_leaf) + ")");
+}
+
+/// Ports of a switch below which an oversubscription leaves the rest for uplinks.
+std::int64_t ports_down(std::int64_t radix, double oversubscription) {
+  const double down = static_cast<double>(radix) * oversubscription / (1.0 + oversubscription);
+  constexpr double rounding = 1e-9;
+  return static_cast<std::int64_t>(std::floor(down + rounding));
+}
+
+/// The same as switches with a number of ports allow, and how many nodes they connect.
+void read_size_by_radix(Section& section, ClusterSpec& spec, std::int64_t radix) {
   FabricSpec& fabric = spec.fabric;
-  const auto radix = section.optional("radix", as_count({2, 100'000}));
-  if (section.raw("radix") == nullptr) {
-    fabric.nodes_per_leaf = section.required("nodes_per_leaf", as_count());
-    fabric.nodes_per_pod = section.optional("nodes_per_pod", as_count()).value_or(0);
-    if (fabric.nodes_per_pod > 0 && fabric.nodes_per_leaf > 0 &&
-        fabric.nodes_per_pod % fabric.nodes_per_leaf != 0) {
-      section.fail("nodes_per_pod", std::to_string(fabric.nodes_per_pod) +
-                                        " is not a multiple of nodes_per_leaf (" +
-                                        std::to_string(fabric.nodes_per_leaf) + ")");
-    }
-    return;
-  }
   for (const char* key : {"nodes_per_leaf", "nodes_per_pod"}) {
     if (section.raw(key) != nullptr) section.fail(key, "follows from radix; remove one of the two");
   }
   const std::int64_t levels = section.defaulted("levels", as_count({2, 3}), "2");
-  if (!radix) return;
-  const auto ports_down = [&radix](double oversubscription) {
-    const double ports = static_cast<double>(*radix);
-    return static_cast<std::int64_t>(std::floor(ports * oversubscription / (1.0 + oversubscription) + 1e-9));
-  };
-  const bool rails = fabric.kind != FabricKind::kFatTree;
-  const std::int64_t nics = std::max<std::int64_t>(1, rails ? 1 : spec.nics_per_node);
-  fabric.nodes_per_leaf = ports_down(fabric.oversubscription) / nics;
-  if (fabric.nodes_per_leaf < 1) {
-    section.fail("radix", std::to_string(*radix) + " ports are too few for the " + std::to_string(nics) +
-                              " NICs of a node and the uplinks; give at least " +
-                              std::to_string(static_cast<std::int64_t>(std::ceil(
-                                  static_cast<double>(nics) * (1.0 + 1.0 / fabric.oversubscription)))));
-    fabric.nodes_per_leaf = 1;
+  const std::int64_t nics = std::max<std::int64_t>(1, spec.nics_per_node);
+  const std::int64_t per_node = fabric.kind == FabricKind::kFatTree ? nics : 1;
+  const double least = std::ceil(static_cast<double>(per_node) * (1.0 + 1.0 / fabric.oversubscription));
+  if (static_cast<double>(radix) < least) {
+    section.fail("radix", std::to_string(radix) + " ports are too few for the " + std::to_string(per_node) +
+                              " NICs of a node and the uplinks; give at least " + format_number(least));
+    radix = static_cast<std::int64_t>(least);
   }
-  const std::int64_t leaves_per_group =
-      fabric.kind == FabricKind::kRailOptimized ? std::max<std::int64_t>(1, spec.nics_per_node) : 1;
-  const auto groups = [&](std::int64_t leaves) {
-    return std::max<std::int64_t>(1, leaves / leaves_per_group);
+  fabric.nodes_per_leaf = ports_down(radix, fabric.oversubscription) / per_node;
+  // Leaves of a group of nodes that share spines: all rails, where spines connect rails.
+  const std::int64_t leaves = fabric.kind == FabricKind::kRailOptimized ? nics : 1;
+  const auto nodes_above = [&](std::int64_t ports) {
+    return std::max<std::int64_t>(1, ports / leaves) * fabric.nodes_per_leaf;
   };
-  const std::int64_t top = groups(*radix) * fabric.nodes_per_leaf;
-  if (levels == 2) {
-    fabric.max_nodes = top;
-  } else {
-    fabric.nodes_per_pod = groups(ports_down(fabric.pod_oversubscription)) * fabric.nodes_per_leaf;
-    fabric.max_nodes = fabric.nodes_per_pod * *radix;
-  }
+  fabric.max_nodes = nodes_above(radix);
+  if (levels < 3) return;
+  fabric.nodes_per_pod = nodes_above(ports_down(radix, fabric.pod_oversubscription));
+  fabric.max_nodes = fabric.nodes_per_pod * radix;
 }
 
-void read_tree(Section& section, ClusterSpec& spec) {
+void read_spreading(Section& section, ClusterSpec& spec) {
   FabricSpec& fabric = spec.fabric;
-  fabric.oversubscription = section.defaulted("oversubscription", as_number(kRatio), "1");
-  fabric.pod_oversubscription = section.defaulted("pod_oversubscription", as_number(kRatio), "1");
-  read_tree_size(section, spec);
-  if (section.raw("pod_oversubscription") != nullptr && fabric.nodes_per_pod == 0)
-    section.fail("pod_oversubscription",
-                 "needs nodes_per_pod, or radix and levels: 3; without, all nodes are one pod");
   fabric.spreading = section.defaulted("spreading", as_choice(kSpreadings), "ideal");
   const double cables = static_cast<double>(fabric.nodes_per_leaf) * static_cast<double>(spec.nics_per_node);
   if (fabric.spreading == Spreading::kEcmp && cables > kMostCables)
@@ -318,6 +320,24 @@ void read_tree(Section& section, ClusterSpec& spec) {
   if (seed && fabric.spreading == Spreading::kIdeal)
     section.fail("seed", "is that of the hash of spreading: ecmp; remove it, or write spreading: ecmp");
   fabric.seed = static_cast<std::uint64_t>(seed.value_or(0));
+}
+
+void read_tree(Section& section, ClusterSpec& spec) {
+  FabricSpec& fabric = spec.fabric;
+  fabric.oversubscription = section.defaulted("oversubscription", as_number(kRatio), "1");
+  fabric.pod_oversubscription = section.defaulted("pod_oversubscription", as_number(kRatio), "1");
+  const std::optional<std::int64_t> radix = section.optional("radix", as_count({2, 100'000}));
+  if (section.raw("radix") == nullptr) {
+    read_given_size(section, fabric);
+    if (section.raw("levels") != nullptr) section.fail("levels", "needs radix, the ports of a switch");
+  } else {
+    // A radix that can't be read has been reported; any stands for it.
+    read_size_by_radix(section, spec, radix.value_or(kUsualRadix));
+  }
+  if (section.raw("pod_oversubscription") != nullptr && fabric.nodes_per_pod == 0)
+    section.fail("pod_oversubscription",
+                 "needs nodes_per_pod, or radix and levels: 3; without, all nodes are one pod");
+  read_spreading(section, spec);
 }
 
 void read_torus(Section& section, ClusterSpec& spec) {
@@ -356,17 +376,10 @@ void read_intra_node(Section& cluster, ClusterSpec& spec) {
   link.ll128_latency = section->optional("ll128_latency", as_quantity(Dimension::kTime, kTime)).value_or(0);
   link.phase_copy = section->optional("phase_copy", as_number({0.0, 10.0, true})).value_or(0);
   if (spec.intra_node_kind == IntraNodeKind::kSwitch || spec.intra_node_kind == IntraNodeKind::kLinks)
-    link.nvls_bandwidth = section->optional("nvls_bandwidth", as_quantity(Dimension::kRate)).value_or(0);
+    link.nvls_bandwidth =
+        section->optional("nvls_bandwidth", as_quantity(Dimension::kRate, kRateRange)).value_or(0);
   if (spec.intra_node_kind == IntraNodeKind::kPcie) read_pcie_tree(*section, spec);
-  if (spec.intra_node_kind == IntraNodeKind::kMesh && spec.gpus_per_node > kMostMeshGpus)
-    section->fail("kind", "a mesh has at most " + std::to_string(kMostMeshGpus) + " GPUs; gpus_per_node is " +
-                              std::to_string(spec.gpus_per_node));
-  const bool meshed = spec.intra_node_kind == IntraNodeKind::kMesh;
-  const Value* cables = meshed ? section->raw("cables") : nullptr;
-  if (cables != nullptr && cables->kind == Kind::kList && cables->items.empty())
-    section->fail("cables", "is empty; leave it out for one cable between each two GPUs");
-  if (spec.intra_node_kind == IntraNodeKind::kMesh)
-    spec.mesh = section->list("cables", as_cable(spec.gpus_per_node));
+  if (spec.intra_node_kind == IntraNodeKind::kMesh) read_mesh(*section, spec);
   section->finish();
 }
 
@@ -414,7 +427,7 @@ void read_faults(Section& cluster, ClusterSpec& spec) {
       fault.index = index.value_or(0);
     }
     const bool failed = section.optional("failed", as_flag()).value_or(false);
-    const std::optional<double> left = section.optional("bandwidth", as_number({kLeastLeft, 1.0, true}));
+    const std::optional<double> left = section.optional("bandwidth", as_number(kLinkEfficiency));
     fault.bandwidth = failed ? 0.0 : left.value_or(1.0);
     if (given == nullptr) section.fail("nic", "missing, as are gpu_port and leaf: say what has the fault");
     if (section.raw("failed") == nullptr)

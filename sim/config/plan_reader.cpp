@@ -238,6 +238,9 @@ void read_placement(Section& section, ParallelPlan& plan) {
     orders.emplace_back(to_string(order), order);
   } while (std::next_permutation(order.begin(), order.end()));
   plan.order = section.defaulted("order", as_choice(orders), to_string(plan::kTensorDataPipeline));
+  const Value* placement = section.raw("placement");
+  if (placement != nullptr && placement->kind == Kind::kList && placement->items.empty())
+    section.fail("placement", "names no node; leave it out for the first nodes of the cluster");
   for (const std::vector<std::int64_t>& range : section.list("placement", as_nodes()))
     plan.nodes.insert(plan.nodes.end(), range.begin(), range.end());
 }

@@ -256,6 +256,22 @@ std::string dimension_name(Dimension dimension) {
   return std::string(words_of(dimension).name);
 }
 
+std::string_view base_unit(Dimension dimension) {
+  switch (dimension) {
+    case Dimension::kSize:
+      return "B";
+    case Dimension::kRate:
+      return "B/s";
+    case Dimension::kTime:
+      return "s";
+    case Dimension::kCompute:
+      return "FLOP/s";
+    case Dimension::kPower:
+      return "W";
+  }
+  return "";
+}
+
 std::string dimension_example(Dimension dimension) {
   const DimensionWords& words = words_of(dimension);
   return std::string(words.number) + " " + std::string(words.unit);

@@ -27,6 +27,9 @@ enum class Dimension { kSize, kRate, kTime, kCompute, kPower };
 /// "a size", "a rate", "a time", "a compute rate" or "a power".
 std::string dimension_name(Dimension dimension);
 
+/// The unit that values of a dimension are kept in: "B", "B/s", "s", "FLOP/s" or "W".
+std::string_view base_unit(Dimension dimension);
+
 /// A quantity as somebody would write it, such as "80 GiB".
 std::string dimension_example(Dimension dimension);
 

@@ -16,13 +16,16 @@ std::string range_fault(std::int64_t count, std::string_view text, CountRange ra
 }
 
 /// The same for a number.
-std::string range_fault(double number, std::string_view text, NumberRange range) {
+std::string range_fault(double number, std::string_view text, NumberRange range, std::string_view unit) {
   const std::string instead = ", not " + clip(text);
-  if (number > range.most) return "must be at most " + format_number(range.most) + instead;
+  const auto bound = [unit](double value) {
+    return format_number(value) + (value == 0 || unit.empty() ? "" : " " + std::string(unit));
+  };
+  if (number > range.most) return "must be at most " + bound(range.most) + instead;
   const bool high_enough = range.least_is_legal ? number >= range.least : number > range.least;
   if (high_enough) return "";
-  return "must be " + std::string(range.least_is_legal ? "at least " : "more than ") +
-         format_number(range.least) + instead;
+  return "must be " + std::string(range.least_is_legal ? "at least " : "more than ") + bound(range.least) +
+         instead;
 }
 
 /// Reads a scalar with `parse` after the checks that all scalars but text have in common.
@@ -35,10 +38,10 @@ std::function<Parsed<T>(const Value&)> scalar_parser(const std::string& expects,
   };
 }
 
-template <class T, class Range>
-Parsed<T> checked(Parsed<T> parsed, std::string_view text, Range range) {
+template <class T, class... Range>
+Parsed<T> checked(Parsed<T> parsed, std::string_view text, Range... range) {
   if (!parsed.value) return parsed;
-  std::string fault = range_fault(*parsed.value, text, range);
+  std::string fault = range_fault(*parsed.value, text, range...);
   return fault.empty() ? parsed : Parsed<T>::failed(std::move(fault));
 }
 
@@ -71,14 +74,16 @@ Reader<std::int64_t> as_count(CountRange range) {
 
 Reader<double> as_number(NumberRange range) {
   const std::string expects = "a number such as " + format_number(std::max(0.5, range.least));
-  const auto parse = [range](const std::string& text) { return checked(parse_number(text), text, range); };
+  const auto parse = [range](const std::string& text) {
+    return checked(parse_number(text), text, range, std::string_view());
+  };
   return {expects, scalar_parser<double>(expects, false, parse)};
 }
 
 Reader<double> as_quantity(Dimension dimension, NumberRange range) {
   const std::string expects = dimension_name(dimension) + " such as " + dimension_example(dimension);
   const auto parse = [dimension, range](const std::string& text) {
-    return checked(parse_quantity(text, dimension), text, range);
+    return checked(parse_quantity(text, dimension), text, range, base_unit(dimension));
   };
   return {expects, scalar_parser<double>(expects, true, parse)};
 }

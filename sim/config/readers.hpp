@@ -38,6 +38,8 @@ struct NumberRange {
 
 /// A fraction of a peak: more than 0, at most 1.
 inline constexpr NumberRange kEfficiency = {0.0, 1.0, false};
+/// A rate: from a kilobyte per second to an exabyte, far beyond any hardware on both sides.
+inline constexpr NumberRange kRateRange = {1e3, 1e18, true};
 /// A quantity that must be more than 0.
 inline constexpr NumberRange kPositive = {0.0, 1e30, false};
 

@@ -125,6 +125,7 @@ void NodeGraph::add_mesh(const ClusterSpec& spec) {
 
 /// Links between the same two devices are one of their joint bandwidth.
 void NodeGraph::add_links(const ClusterSpec& spec) {
+  written_latency_ = {spec.intra_node.latency, spec.pcie.latency};
   std::map<std::pair<VertexKind, std::int64_t>, VertexId> others;
   const auto vertex = [&](const Vertex& at) {
     if (at.kind == VertexKind::kGpu) return gpus_[static_cast<std::size_t>(at.index)];
@@ -142,25 +143,18 @@ void NodeGraph::add_links(const ClusterSpec& spec) {
     sum.bandwidth += link.bandwidth;
     sum.cables += link.cables;
   }
-  for (const auto& [ends, link] : joint) add_link(ends.first, ends.second, link, spec);
+  for (const auto& [ends, link] : joint) add_link(ends.first, ends.second, link);
 }
 
-/// Latency is that of a way between GPUs; ways to a NIC get their own (Topology).
-void NodeGraph::add_link(VertexId first, VertexId second, const NodeLink& link, const ClusterSpec& spec) {
+void NodeGraph::add_link(VertexId first, VertexId second, const NodeLink& link) {
+  add_one_way(first, second, link.bandwidth, 0.0);
+  add_one_way(second, first, link.bandwidth, 0.0);
   const auto is_gpu = [this](VertexId at) { return graph_[at].kind == VertexKind::kGpu; };
-  if (is_gpu(first) && is_gpu(second)) {
-    add_one_way(first, second, link.bandwidth, spec.intra_node.latency);
-    add_one_way(second, first, link.bandwidth, spec.intra_node.latency);
-    cables_.resize(gpus_.size(), std::vector<std::int64_t>(gpus_.size(), 0));
-    const auto a = static_cast<std::size_t>(graph_[first].index);
-    const auto b = static_cast<std::size_t>(graph_[second].index);
-    cables_[a][b] = cables_[b][a] = link.cables;
-    return;
-  }
-  if (is_gpu(second)) std::swap(first, second);
-  const bool to_nic = graph_[second].kind == VertexKind::kNic;
-  const Seconds latency = !is_gpu(first) ? 0.0 : to_nic ? spec.pcie.latency : spec.intra_node.latency;
-  connect(first, second, link.bandwidth, latency);
+  if (!is_gpu(first) || !is_gpu(second)) return;
+  cables_.resize(gpus_.size(), std::vector<std::int64_t>(gpus_.size(), 0));
+  const auto a = static_cast<std::size_t>(graph_[first].index);
+  const auto b = static_cast<std::size_t>(graph_[second].index);
+  cables_[a][b] = cables_[b][a] = link.cables;
 }
 
 std::int64_t NodeGraph::nearest_nic(std::int64_t gpu) const {
@@ -203,6 +197,16 @@ const std::vector<std::uint32_t>& NodeGraph::path(const Vertex& from, const Vert
   const VertexId start = id(from);
   if (!paths_.contains(start)) find_paths(start);
   return paths_.at(start)[id(to)];
+}
+
+Seconds NodeGraph::latency(const Vertex& from, const Vertex& to) const {
+  if (written_latency_) {
+    if (from.kind == VertexKind::kNic) return 0.0;
+    return to.kind == VertexKind::kNic ? written_latency_->second : written_latency_->first;
+  }
+  Seconds sum = 0;
+  for (const std::uint32_t link : path(from, to)) sum += links_[link].latency;
+  return sum;
 }
 
 void NodeGraph::find_paths(VertexId from) const {

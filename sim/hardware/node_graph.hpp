@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include <boost/graph/adjacency_list.hpp>
@@ -36,6 +38,8 @@ class NodeGraph {
   /// Links of the fastest path (the least time per byte) between two devices. No path leads through another
   /// GPU or NIC. Empty when there is none.
   const std::vector<std::uint32_t>& path(const Vertex& from, const Vertex& to) const;
+  /// Latency of that path. A way down from a NIC adds none: it is booked where the way goes up.
+  Seconds latency(const Vertex& from, const Vertex& to) const;
   /// The NIC that a GPU is nearest to, of equally near ones its own share of them; -1 when it reaches none.
   std::int64_t nearest_nic(std::int64_t gpu) const;
   /// Whether each two GPUs have a cable.
@@ -62,12 +66,14 @@ class NodeGraph {
   void add_pcie(const ClusterSpec& spec);
   void add_mesh(const ClusterSpec& spec);
   void add_links(const ClusterSpec& spec);
-  void add_link(VertexId first, VertexId second, const NodeLink& link, const ClusterSpec& spec);
+  void add_link(VertexId first, VertexId second, const NodeLink& link);
   /// Connects each NIC straight to the GPUs that use it.
   void add_nics_at_gpus(const ClusterSpec& spec);
   void find_paths(VertexId from) const;
 
   Graph graph_;
+  /// Latency from a GPU to another and to a NIC, where links don't have their own.
+  std::optional<std::pair<Seconds, Seconds>> written_latency_;
   std::vector<DirectedLink> links_;
   std::vector<VertexId> gpus_;
   std::vector<VertexId> nics_;

@@ -77,14 +77,8 @@ void Topology::append_node_path(std::int64_t node, const Vertex& from, const Ver
   const auto base = static_cast<std::uint32_t>(static_cast<std::size_t>(node) * node_.links().size());
   const std::vector<std::uint32_t>& path = node_.path(from, to);
   if (path.empty()) throw std::logic_error("no path between two devices of a checked node");
-  Seconds latency = 0;
-  for (const std::uint32_t link : path) {
-    route.links.push_back(base + link);
-    latency += node_.links()[link].latency;
-  }
-  // Written links don't say which of them lead to a NIC; the way as a whole does.
-  const bool written = spec_.intra_node_kind == IntraNodeKind::kLinks;
-  route.latency += written && latency > 0 && to.kind == VertexKind::kNic ? spec_.pcie.latency : latency;
+  for (const std::uint32_t link : path) route.links.push_back(base + link);
+  route.latency += node_.latency(from, to);
 }
 
 std::int64_t Topology::relay(std::int64_t gpu, std::int64_t nic) const {

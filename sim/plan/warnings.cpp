@@ -56,6 +56,12 @@ bool crosses_nodes(const ParallelPlan& plan, const ClusterSpec& cluster) {
          plan.data_parallel > data_ranks_in_node(plan, cluster.gpus_per_node);
 }
 
+void warn_of_shards_of_one(const ParallelPlan& plan, Problems& warnings) {
+  if (!plan.is_hybrid() || plan.shard_ranks() > 1) return;
+  warnings.push_back({"plan.sharding.group", "groups of one data-parallel rank shard nothing; " +
+                                                 to_string(plan.sharding) + " has no effect"});
+}
+
 void warn_of_shared_nics(const ParallelPlan& plan, const ClusterSpec& cluster, Problems& warnings) {
   if (!crosses_nodes(plan, cluster) || cluster.nics_per_node == 0) return;
   const std::int64_t rings = cluster.gpus_per_node / cluster.nics_per_node;
@@ -118,6 +124,7 @@ Problems warnings(const ParallelPlan& plan, const ModelSpec& model, const Cluste
   warn_of_idle_sequence_parallel(plan, warnings);
   warn_of_no_steady_state(plan, warnings);
   warn_of_fast_network(cluster, warnings);
+  warn_of_shards_of_one(plan, warnings);
   warn_of_shared_nics(plan, cluster, warnings);
   warn_of_oversubscription(plan, cluster, warnings);
   return warnings;

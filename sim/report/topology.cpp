@@ -321,6 +321,10 @@ std::string to_json(const TopologyReport& report) {
     std::replace(key.begin(), key.end(), ' ', '_');
     if (count > 0) json["switches"][key] = count;
   }
+  const bool tree = report.survey.nodes > 1 && cluster.fabric.is_tree();
+  json["oversubscription"] = tree ? Json(cluster.fabric.oversubscription) : Json(nullptr);
+  json["pod_oversubscription"] =
+      tree && cluster.fabric.nodes_per_pod > 0 ? Json(cluster.fabric.pod_oversubscription) : Json(nullptr);
   if (report.survey.nodes > 1) {
     json["bisection_Bps"] = report.survey.bisection;
     json["injection_Bps"] = report.survey.injection;

@@ -174,6 +174,20 @@ class Cases(unittest.TestCase):
                                                  "nic_bandwidth": "75 Gb/s"}})["tokens_per_s_per_gpu"]
         self.between(bad, 200 * 0.3, 200 * 1.7)
 
+    def test_E11_hybrid_sharding_on_64_gpus(self):
+        # foundation-model-stack/fms-fsdp issue 78: Llama 2 7B, HSDP, 2 sequences of 4096 per H100 without recomputation:
+        # 7500 tokens/s per GPU over RDMA, 1000 where the network fell back to sockets (about 26 Gb/s per node). The order
+        # only: eager kernels one by one come out at 10600; what else that early version ran is not stated.
+        config = {
+            "model": "llama2-7b", "cluster": "dgx-h100", "gpus": 64, "software": {"launch": "eager", "fusion": "none"},
+            "plan": {"micro_batch_size": 2, "sharding": {"stage": 3, "group": "node"}, "gradient_dtype": "bf16"},
+        }
+        good = self.run_plan(config)["tokens_per_s_per_gpu"]
+        sockets = {"extends": "dgx-h100", "nics_per_node": 1, "nic": {"extends": "tcp-10g", "bandwidth": "26 Gb/s"}}
+        bad = self.run_plan(config, {"cluster": sockets})["tokens_per_s_per_gpu"]
+        self.assertGreater(good, 7500 * 0.7)
+        self.assertLess(bad, good / 2)
+
     # ---- gradients over slow networks ----
     def test_E06_bert_over_40_gigabit_ethernet(self):
         # huggingface/transformers issue 3274: 2 steps/s on 4 V100, 0.25 on two nodes; 1.5 to 1.8 Gb/s were reached.

@@ -119,7 +119,8 @@ class Topology(unittest.TestCase):
         done = run(self.cluster("kind: fat-tree, nodes_per_leaf: 2"), "--gpus", 8, "--set",
                    "cluster.faults=[{nic: 9, failed: true}]")
         self.assertEqual(done.returncode, 2)
-        self.assertIn("cluster.faults[0].nic: 9 is not within reach of the job, which sees 0 to 7", done.stderr)
+        self.assertIn("--set cluster.faults=[{nic: 9, failed: true}]:1:23: error: cluster.faults[0].nic: 9 is not within "
+                      "reach of the job, which sees 0 to 7", done.stderr)
 
 
 if __name__ == "__main__":

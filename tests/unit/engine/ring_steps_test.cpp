@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cmath>
 
 #include <gtest/gtest.h>
@@ -44,6 +45,13 @@ hardware::ClusterSpec cluster() {
   return cluster;
 }
 
+hardware::ClusterSpec without_latency() {
+  hardware::ClusterSpec instant = cluster();
+  instant.collective_latency = instant.fabric.switch_latency = 0;
+  for (hardware::LinkSpec* link : {&instant.intra_node, &instant.pcie, &instant.nic}) link->latency = 0;
+  return instant;
+}
+
 /// 2 (P - 1) / P N / B + base + 2 (P - 1) latencies: in a node both agree with it to rounding.
 TEST(RingSteps, AgreeWithTheClosedFormInANode) {
   for (const std::int64_t gpus : {2, 3, 5, 8}) {
@@ -69,6 +77,11 @@ TEST(RingSteps, AgreeWithFlowsAcrossNodes) {
       for (const double bytes : {1 << 20, 1 << 24, 1 << 28}) {
         const double flow = time_of(cluster(), gpus, op, bytes, false);
         const double step = time_of(cluster(), gpus, op, bytes, true);
+        // No message is quicker than its latencies alone, or its bytes alone.
+        const double latencies = time_of(cluster(), gpus, op, 1, false);
+        const double transfer = time_of(without_latency(), gpus, op, bytes, false);
+        EXPECT_GE(step * 1.001, std::max(latencies, transfer))
+            << gpus << " " << to_string(op) << " " << bytes;
         EXPECT_LE(step / flow, 1.001) << gpus << " " << to_string(op) << " " << bytes;
         EXPECT_GE(step / flow, bytes >= (1 << 28) ? 0.97 : 0.65)
             << gpus << " " << to_string(op) << " " << bytes;
