@@ -12,6 +12,7 @@
 #include "sim/cli/calibrate.hpp"
 #include "sim/cli/exit_code.hpp"
 #include "sim/cli/jitter.hpp"
+#include "sim/cli/memory.hpp"
 #include "sim/cli/output_file.hpp"
 #include "sim/cli/progress_bar.hpp"
 #include "sim/cli/simulate.hpp"
@@ -24,12 +25,16 @@
 #include "sim/lowering/lower.hpp"
 #include "sim/report/check_report.hpp"
 #include "sim/report/format.hpp"
+#include "sim/report/notes.hpp"
 #include "sim/report/validation.hpp"
 #include "sim/report/writers.hpp"
 
 namespace trainsim::cli {
 
 namespace {
+
+/// Changes that a run's notes name when it does not fit.
+constexpr std::size_t kHelpfulChanges = 3;
 
 std::string formatted(const report::Summary& summary, Format format) {
   switch (format) {
@@ -97,6 +102,10 @@ int run(const Options& options) {
   std::optional<report::JitterResult> jitter;
   if (experiment.jitter.steps > 0) jitter = simulate_steps(experiment, available_processors(), progress);
   report::Summary summary = simulate(experiment, options.fold, progress);
+  if (!summary.fits) {
+    summary.changes = memory_changes(options.subject, options.overrides, experiment, kHelpfulChanges);
+    summary.notes = report::explain(summary);
+  }
   bar.clear();
   summary.jitter = jitter;
   if (uncertainty) summary.uncertainty = scaled(std::move(*uncertainty), summary.step_time);
@@ -209,6 +218,17 @@ int bench(const Options& options) {
   return kDone;
 }
 
+int memory(const Options& options) {
+  OutputFile output(options.output);
+  ProgressBar bar(!options.quiet);
+  const report::MemoryReport report = describe_memory(
+      {options.subject, options.overrides, options.rank, options.largest, options.fewest_gpus},
+      [&bar](double share) { bar.update(share); });
+  bar.clear();
+  output.write(options.format == Format::kJson ? report::to_json(report) : report::to_text(report));
+  return judge(options, report.summary);
+}
+
 int topology(const Options& options) {
   OutputFile output(options.output);
   output.write(describe_topology(
@@ -232,6 +252,8 @@ int execute(const Options& options) {
       return bench(options);
     case Command::kTopology:
       return topology(options);
+    case Command::kMemory:
+      return memory(options);
     case Command::kRun:
       break;
   }

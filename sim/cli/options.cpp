@@ -15,10 +15,10 @@ namespace trainsim::cli {
 
 namespace {
 
-const std::vector<std::string> kCommands = {"run",       "check", "list",    "validate",
-                                            "calibrate", "bench", "topology"};
+const std::vector<std::string> kCommands = {"run",       "check", "list",     "validate",
+                                            "calibrate", "bench", "topology", "memory"};
 /// Words that later versions will understand; better named than taken for files.
-const std::vector<std::string> kLater = {"sweep", "search", "compare", "memory"};
+const std::vector<std::string> kLater = {"sweep", "search", "compare"};
 const std::vector<std::string> kPresetKinds = {"models", "gpus", "clusters", "configs"};
 
 const std::map<std::string, Format> kFormats = {
@@ -77,6 +77,20 @@ void add_run(CLI::App& command, Options& options, std::string& fold) {
       ->type_name("N")
       ->check(CLI::Range(0, 2147483647));
   command.add_flag("--verify-folding", options.verify_folding, "run folded and unfolded, and compare");
+}
+
+void add_memory(CLI::App& command, Options& options) {
+  add_config(command, options);
+  command.add_option("--rank", options.rank, "the rank to look at; by default the one that needs most")
+      ->type_name("R")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{999'999'999}));
+  command
+      .add_option("--largest", options.largest,
+                  "also find the largest micro_batch_size or sequence_length that fits")
+      ->type_name("KEY");
+  command.add_flag("--fewest-gpus", options.fewest_gpus,
+                   "also find the fewest GPUs on which some split of the model fits");
+  command.add_flag("--require-fit", options.require_fit, "exit with 3 when the plan does not fit in memory");
 }
 
 void add_validate(CLI::App& command, Options& options) {
@@ -180,7 +194,8 @@ std::vector<std::string> with_command(int argc, char** argv) {
   if (!arguments.empty() && is(kLater)) {
     throw InputError(
         "trainsim: error: '" + arguments.front() +
-        "' is not supported by this version; use run, check, list, validate, calibrate or bench");
+        "' is not supported by this version; use run, check, list, validate, calibrate, bench, topology or "
+        "memory");
   }
   if (!arguments.empty() && !is(kCommands) && !is(global)) arguments.insert(arguments.begin(), "run");
   // CLI11 wants them last first.
@@ -199,6 +214,10 @@ void finish(Options& options, const CLI::App& app, const std::string& format, co
   if (app.got_subcommand("validate")) options.command = Command::kValidate;
   if (app.got_subcommand("bench")) options.command = Command::kBench;
   if (app.got_subcommand("topology")) options.command = Command::kTopology;
+  if (app.got_subcommand("memory")) options.command = Command::kMemory;
+  const std::vector<std::string> sizes = {"micro_batch_size", "sequence_length"};
+  if (!options.largest.empty() && std::find(sizes.begin(), sizes.end(), options.largest) == sizes.end())
+    fail_choice("--largest", options.largest, sizes);
   if (app.got_subcommand("calibrate")) {
     options.command = Command::kCalibrate;
     if (options.gpu.empty() && options.cluster.empty()) {
@@ -245,6 +264,8 @@ std::optional<Options> parse_options(int argc, char** argv) {
       "bench", "simulate collectives of many sizes, as nccl-tests measures them, or compare with its output");
   CLI::App* topology = app.add_subcommand(
       "topology", "what a cluster's network is made of: distances, bisection, oversubscription, a drawing");
+  CLI::App* memory = app.add_subcommand(
+      "memory", "where a configuration's memory goes: peak, tensors, curve, and what would make it fit");
   add_run(*run, options, fold);
   add_config(*check, options);
   list->add_option("KIND", options.subject, "models, gpus, clusters or configs")->required();
@@ -252,7 +273,8 @@ std::optional<Options> parse_options(int argc, char** argv) {
   add_calibrate(*calibrate, options);
   add_bench(*bench, options);
   add_topology(*topology, options);
-  for (CLI::App* command : {run, check, list, validate, bench, topology})
+  add_memory(*memory, options);
+  for (CLI::App* command : {run, check, list, validate, bench, topology, memory})
     add_common(*command, options, format);
   try {
     app.parse(with_command(argc, argv));

@@ -9,7 +9,7 @@
 namespace trainsim::cli {
 
 /// Commands of the program.
-enum class Command { kRun, kCheck, kList, kValidate, kCalibrate, kBench, kTopology };
+enum class Command { kRun, kCheck, kList, kValidate, kCalibrate, kBench, kTopology, kMemory };
 /// Output formats.
 enum class Format { kText, kJson, kCsv, kMarkdown };
 
@@ -41,6 +41,10 @@ struct Options {
   bool uncertainty = false;
   std::size_t samples = 100;
   std::uint64_t seed = 1;
+  /// For memory.
+  std::optional<std::int64_t> rank;
+  std::string largest;
+  bool fewest_gpus = false;
   bool require_fit = false;
   bool fold = true;
   bool verify_folding = false;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/cli/simulate.hpp"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <memory>
@@ -13,6 +14,8 @@
 #include "sim/engine/traffic.hpp"
 #include "sim/folding/fold.hpp"
 #include "sim/lowering/lower.hpp"
+#include "sim/memory/ledger.hpp"
+#include "sim/memory/reservation.hpp"
 #include "sim/schedule/schedule.hpp"
 
 namespace trainsim::cli {
@@ -24,15 +27,48 @@ constexpr std::size_t kManyRanks = 2000;
 
 constexpr std::array<const char*, 4> kNetworkNames = {"flow", "ideal", "free", "step"};
 
-}  // namespace
-
-program::Job build_job(const config::Experiment& experiment, bool fold) {
+std::vector<program::Program> build_programs(const config::Experiment& experiment) {
   const schedule::Schedule schedule = schedule::build(experiment.plan);
   if (const Problems problems = schedule::check(schedule); !problems.empty()) {
     throw std::logic_error("a built-in schedule is wrong: " + problems.front().message);
   }
-  std::vector<program::Program> programs =
-      lowering::lower(experiment.model, experiment.plan, experiment.cluster, schedule);
+  return lowering::lower(experiment.model, experiment.plan, experiment.cluster, schedule);
+}
+
+Bytes reserved_for(const config::Experiment& experiment, const program::Program& program) {
+  const bool expandable = experiment.plan.expandable_segments;
+  return memory::reserve(program, expandable ? memory::Segments::kExpandable : memory::Segments::kFixed)
+      .peak_reserved;
+}
+
+/// What the allocator holds for each program, or for that with the highest peak only.
+std::vector<std::optional<Bytes>> reservations(const config::Experiment& experiment, const program::Job& job,
+                                               const std::vector<memory::Profile>& profiles,
+                                               Reservation reservation) {
+  std::vector<std::optional<Bytes>> reserved(profiles.size());
+  const auto fullest = std::max_element(profiles.begin(), profiles.end(),
+                                        [](const auto& a, const auto& b) { return a.peak < b.peak; });
+  for (std::size_t p = 0; p < profiles.size(); ++p) {
+    const bool wanted =
+        reservation == Reservation::kAll || profiles.begin() + static_cast<std::ptrdiff_t>(p) == fullest;
+    if (wanted) reserved[p] = reserved_for(experiment, job.programs[p]);
+  }
+  return reserved;
+}
+
+}  // namespace
+
+MemoryEstimate estimate_memory(const config::Experiment& experiment) {
+  MemoryEstimate estimate;
+  for (const program::Program& program : build_programs(experiment)) {
+    const Bytes peak = memory::replay(program).peak;
+    if (peak > estimate.peak) estimate = {peak, reserved_for(experiment, program)};
+  }
+  return estimate;
+}
+
+program::Job build_job(const config::Experiment& experiment, bool fold) {
+  std::vector<program::Program> programs = build_programs(experiment);
   const bool tied = experiment.model.tie_word_embeddings;
   const bool steps = experiment.network == config::NetworkMode::kStep;
   folding::FoldOptions options;
@@ -52,7 +88,8 @@ program::Timeline run_job(const config::Experiment& experiment, const program::J
   return executor->run(job);
 }
 
-report::Summary simulate(const config::Experiment& experiment, bool fold, const engine::Progress& progress) {
+report::Summary simulate(const config::Experiment& experiment, bool fold, const engine::Progress& progress,
+                         Reservation reservation) {
   const auto begin = std::chrono::steady_clock::now();
   const program::Job job = build_job(experiment, fold);
   if (fold && job.ranks.size() > kManyRanks) {
@@ -66,6 +103,9 @@ report::Summary simulate(const config::Experiment& experiment, bool fold, const 
     uncontended = engine::make_ideal_executor({})->run(job).step_time;
   }
   const program::Timeline timeline = run_job(experiment, job, progress);
+  std::vector<memory::Profile> profiles;
+  for (const program::Program& program : job.programs) profiles.push_back(memory::replay(program));
+  const std::vector<std::optional<Bytes>> reserved = reservations(experiment, job, profiles, reservation);
   report::Run run{experiment.name,
                   experiment.description,
                   experiment.model,
@@ -73,6 +113,8 @@ report::Summary simulate(const config::Experiment& experiment, bool fold, const 
                   experiment.plan,
                   job,
                   timeline,
+                  profiles,
+                  reserved,
                   engine::count_traffic(job),
                   uncontended,
                   kNetworkNames[static_cast<std::size_t>(experiment.network)],

@@ -15,7 +15,18 @@ program::Job build_job(const config::Experiment& experiment, bool fold);
 program::Timeline run_job(const config::Experiment& experiment, const program::Job& job,
                           const engine::Progress& progress);
 
+/// Memory of an experiment without simulating its time.
+struct MemoryEstimate {
+  Bytes peak = 0;
+  Bytes reserved = 0;
+};
+MemoryEstimate estimate_memory(const config::Experiment& experiment);
+
+/// For which ranks the caching allocator is replayed, which can take as long as the simulation.
+enum class Reservation { kFullestRank, kAll };
+
 /// The whole road from an experiment to its summary.
-report::Summary simulate(const config::Experiment& experiment, bool fold, const engine::Progress& progress);
+report::Summary simulate(const config::Experiment& experiment, bool fold, const engine::Progress& progress,
+                         Reservation reservation = Reservation::kFullestRank);
 
 }  // namespace trainsim::cli

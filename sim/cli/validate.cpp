@@ -69,7 +69,11 @@ std::string simulate_row(const Row& row, const std::vector<std::string>& overrid
     std::ostringstream text;
     text.precision(17);
     text << kSimulated;
-    if (row.step_time) text << " " << simulate(experiment, true, {}).step_time;
+    if (row.step_time || !row.memory.empty() || row.out_of_memory) {
+      const report::Summary summary = simulate(experiment, true, {});
+      text << " " << summary.step_time << " " << summary.peak_memory << " " << summary.peak_reserved << " "
+           << summary.memory_reserve << " " << summary.fits;
+    }
     if (row.layer_time) {
       const validation::LayerTime times = layer_times(experiment);
       text << " " << times.forward << " " << times.backward;
@@ -112,17 +116,40 @@ class Collector {
 
  private:
   void compare(const Row& row, std::istringstream& text) {
-    if (row.step_time) add(row, "step", *row.step_time, text);
+    if (row.step_time || !row.memory.empty() || row.out_of_memory) compare_step(row, text);
     if (!row.layer_time) return;
-    add(row, "layer forward", row.layer_time->forward, text);
-    add(row, "layer backward", row.layer_time->backward, text);
+    validation::LayerTime layer;
+    text >> layer.forward >> layer.backward;
+    add(row, "layer forward", {row.layer_time->forward, layer.forward});
+    add(row, "layer backward", {row.layer_time->backward, layer.backward});
   }
 
-  void add(const Row& row, const std::string& quantity, Seconds measured, std::istringstream& text) {
-    Comparison comparison{row.id,        row.family, quantity,      role_of(row),
-                          {measured, 0}, row.group,  row.sequences, row.assumptions};
-    text >> comparison.seconds.simulated;
-    evaluation_.comparisons.push_back(std::move(comparison));
+  void compare_step(const Row& row, std::istringstream& text) {
+    Seconds time = 0;
+    double allocated = 0;
+    double reserved = 0;
+    double overhead = 0;
+    bool fits = true;
+    text >> time >> allocated >> reserved >> overhead >> fits;
+    if (row.step_time) add(row, "step", {*row.step_time, time});
+    for (const validation::MeasuredMemory& memory : row.memory) {
+      using validation::MemoryKind;
+      const double simulated = memory.kind == MemoryKind::kAllocated  ? allocated
+                               : memory.kind == MemoryKind::kReserved ? reserved
+                                                                      : reserved + overhead;
+      add(row, to_string(memory.kind), {static_cast<double>(memory.bytes), simulated},
+          validation::Unit::kBytes);
+    }
+    if (row.out_of_memory) evaluation_.fits.push_back({row.id, row.family, !*row.out_of_memory, fits});
+  }
+
+  void add(const Row& row, const std::string& quantity, const validation::Pair& values,
+           validation::Unit unit = validation::Unit::kSeconds) {
+    // Only times have constants that were fitted.
+    const bool memory = unit == validation::Unit::kBytes;
+    const Role role = memory && role_of(row) == Role::kFitted ? Role::kTested : role_of(row);
+    evaluation_.comparisons.push_back(
+        {row.id, row.family, quantity, role, unit, values, row.group, row.sequences, row.assumptions});
   }
 
   const std::vector<Row>& rows_;
@@ -207,7 +234,7 @@ class TableComparer {
   }
   void add(const std::string& id, const std::string& quantity, Seconds measured, Seconds predicted) {
     evaluation_.comparisons.push_back(
-        {id, family_, quantity, Role::kFitted, {measured, predicted}, "", 1, {}});
+        {id, family_, quantity, Role::kFitted, validation::Unit::kSeconds, {measured, predicted}, "", 1, {}});
   }
 
   std::string family_;

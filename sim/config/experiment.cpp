@@ -26,6 +26,10 @@ const Words<plan::Launch> kLaunches = {{"eager", plan::Launch::kEager},
                                        {"compiled", plan::Launch::kCompiled},
                                        {"cuda-graph", plan::Launch::kCudaGraph},
                                        {"blocking", plan::Launch::kBlocking}};
+const Words<plan::Framework> kFrameworks = {{"megatron", plan::Framework::kMegatron},
+                                            {"fsdp", plan::Framework::kFsdp},
+                                            {"deepspeed", plan::Framework::kDeepSpeed}};
+const Words<plan::Loss> kLosses = {{"standard", plan::Loss::kStandard}, {"fused", plan::Loss::kFused}};
 const Words<plan::Fusion> kFusions = {{"none", plan::Fusion::kNone},
                                       {"standard", plan::Fusion::kStandard},
                                       {"compiled", plan::Fusion::kCompiled}};
@@ -111,11 +115,19 @@ void add_optional_sections(Value& root) {
   }
 }
 
-void read_software(Section& top, plan::ParallelPlan& plan) {
+void read_software(Section& top, Experiment& experiment) {
+  plan::ParallelPlan& plan = experiment.plan;
   std::optional<Section> section = top.mapping("software", false);
   if (!section) return;
+  const bool gathers = plan.sharding == plan::Sharding::kZero2 || plan.sharding == plan::Sharding::kZero3;
+  plan.framework = section->defaulted("framework", as_choice(kFrameworks), gathers ? "fsdp" : "megatron");
+  const bool current =
+      plan.framework == plan::Framework::kMegatron && experiment.model.attention == model::Attention::kFlash;
+  plan.transformer_engine = section->defaulted("transformer_engine", as_flag(), current ? "true" : "false");
   plan.launch = section->defaulted("launch", as_choice(kLaunches), "eager");
   plan.fusion = section->defaulted("fusion", as_choice(kFusions), "standard");
+  plan.loss = section->defaulted("loss", as_choice(kLosses), "standard");
+  plan.loss_metrics = section->defaulted("loss_metrics", as_count({0, 16}), "0");
   plan.gradient_accumulation_fusion = section->defaulted("gradient_accumulation_fusion", as_flag(), "true");
   plan.persistent_norm = section->defaulted("persistent_norm", as_flag(), "true");
   // The model's reader has taken the value already; here it only is a key to know and to check.
@@ -128,6 +140,7 @@ void read_memory(Section& top, plan::ParallelPlan& plan) {
   if (!section) return;
   const auto size = as_quantity(Dimension::kSize, {0.0, 1e15, true});
   plan.memory_reserve = static_cast<Bytes>(section->defaulted("reserve", size, "1.5 GiB"));
+  plan.expandable_segments = section->defaulted("expandable_segments", as_flag(), "false");
   section->finish();
 }
 
@@ -188,7 +201,7 @@ Experiment read_experiment(const Value& root, Reading& reading) {
   if (auto section = top.mapping("plan", true)) read_plan(*section, experiment.plan);
   if (experiment.plan.shard_group == kShardGroupOfNode)
     experiment.plan.shard_group = ranks_of_a_node(experiment);
-  read_software(top, experiment.plan);
+  read_software(top, experiment);
   read_memory(top, experiment.plan);
   read_simulation(top, experiment);
   check_jitter(experiment, top);

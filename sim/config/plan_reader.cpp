@@ -49,6 +49,27 @@ Reader<RecomputeGranularity> as_granularity() {
       words({RecomputeGranularity::kNone, RecomputeGranularity::kSelective, RecomputeGranularity::kFull}));
 }
 
+/// Modules of selective recomputation, by Megatron-LM's names.
+void read_modules(Section& section, Recompute& recompute) {
+  if (section.raw("modules") == nullptr) return;
+  if (recompute.granularity != RecomputeGranularity::kSelective) {
+    section.fail("modules", "only granularity: selective has a choice of modules; remove this key");
+    return;
+  }
+  using plan::RecomputeModules;
+  const Words<bool RecomputeModules::*> names = {{"core_attn", &RecomputeModules::core_attention},
+                                                 {"mlp", &RecomputeModules::mlp},
+                                                 {"layernorm", &RecomputeModules::norm},
+                                                 {"activation", &RecomputeModules::activation}};
+  const Value* modules = section.raw("modules");
+  if (modules->kind == Kind::kList && modules->items.empty())
+    section.fail("modules",
+                 "names no module; write some of core_attn, mlp, layernorm, activation, or recompute: none");
+  recompute.modules.core_attention = false;
+  for (bool RecomputeModules::*module : section.list("modules", as_choice(names)))
+    recompute.modules.*module = true;
+}
+
 Recompute read_recompute_mapping(Section section) {
   Recompute recompute;
   recompute.granularity = section.required("granularity", as_granularity());
@@ -64,7 +85,7 @@ Recompute read_recompute_mapping(Section section) {
     recompute.method = section.defaulted("method", methods, "uniform");
     recompute.layers = section.defaulted("layers", as_count(kLayers), "1");
   }
-  section.unsupported({"modules"});
+  read_modules(section, recompute);
   section.finish();
   return recompute;
 }
@@ -193,6 +214,10 @@ void read_numbers(Section& section, ParallelPlan& plan) {
     const auto formats = as_choice(words({Precision::kFp32, Precision::kFp16, Precision::kBf16}));
     plan.precision = section.defaulted("precision", formats, "bf16");
   }
+  using plan::Optimizer;
+  const auto optimizers = as_choice(words({Optimizer::kAdam, Optimizer::kAdam8Bit, Optimizer::kLion,
+                                           Optimizer::kSgd, Optimizer::kSgdMomentum, Optimizer::kAdafactor}));
+  plan.optimizer = section.defaulted("optimizer", optimizers, "adam");
   plan.gradient_bytes = section.defaulted("gradient_dtype", as_choice(kGradientFormats), "fp32");
 }
 

@@ -147,10 +147,7 @@ bool IdealRun::step(std::size_t key, const Instruction& instruction) {
       record(key, instruction);
       return true;
     case Opcode::kAllocate:
-      recorder.change_memory(instruction.memory, static_cast<Bytes>(instruction.amount), stream.now);
-      return true;
     case Opcode::kFree:
-      recorder.change_memory(instruction.memory, -static_cast<Bytes>(instruction.amount), stream.now);
       return true;
     case Opcode::kSlotBegin:
       recorder.begin_slot(instruction.id, stream.now);

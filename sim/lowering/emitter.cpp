@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/lowering/emitter.hpp"
 
-#include <algorithm>
 #include <utility>
 
 namespace trainsim::lowering {
@@ -82,10 +81,9 @@ void Emitter::free(program::MemoryCategory category, std::uint32_t tensor, Bytes
 }
 
 std::uint32_t Emitter::tensor(const std::string& name) {
-  const auto found = std::find(program_.tensors.begin(), program_.tensors.end(), name);
-  if (found != program_.tensors.end()) return static_cast<std::uint32_t>(found - program_.tensors.begin());
-  program_.tensors.push_back(name);
-  return static_cast<std::uint32_t>(program_.tensors.size() - 1);
+  const auto [found, added] = tensors_.try_emplace(name, static_cast<std::uint32_t>(program_.tensors.size()));
+  if (added) program_.tensors.push_back(name);
+  return found->second;
 }
 
 void Emitter::collective(Stream stream, GroupKind group, program::CollectiveOp op, double bytes,

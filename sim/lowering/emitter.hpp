@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "sim/cost/kernel_model.hpp"
@@ -37,6 +38,8 @@ class Emitter {
   void free(program::MemoryCategory category, std::uint32_t tensor, Bytes bytes);
   /// Number of a tensor name, for allocate and free.
   std::uint32_t tensor(const std::string& name);
+  /// The tensor first appears in the first step.
+  void mark_late(std::uint32_t tensor) { program_.late_tensors.push_back(tensor); }
   void collective(program::Stream stream, program::GroupKind group, program::CollectiveOp op, double bytes,
                   program::Cause cause);
   void send(program::Stream stream, program::PeerKind peer, std::uint32_t message, double bytes);
@@ -59,6 +62,7 @@ class Emitter {
   program::Program& program_;
   const cost::KernelModel& kernels_;
   std::uint32_t pending_event_ = 0;
+  std::unordered_map<std::string, std::uint32_t> tensors_;
 };
 
 }  // namespace trainsim::lowering

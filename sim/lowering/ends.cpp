@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "sim/lowering/kernels.hpp"
+#include "sim/lowering/state.hpp"
 
 namespace trainsim::lowering {
 
@@ -74,10 +75,6 @@ Ends build_ends(const model::ModelSpec& model, const plan::ParallelPlan& plan,
   ends.embedding_backward = ready(std::move(ends.embedding_backward));
   ends.head_forward = ready(head_forward(book));
   ends.head_backward = ready(head_backward(book));
-  ends.embedding_stored = model.dropout > 0 ? shapes.residual_elements : 0;
-  ends.head_stored = 2 * shapes.residual_elements * shapes.element;
-  ends.logits_stored = 4 * shapes.tokens * shapes.vocab;
-  ends.logits_buffers = shapes.element * shapes.tokens * shapes.vocab;
   return ends;
 }
 
@@ -89,11 +86,12 @@ Pass optimizer_pass(const plan::ParallelPlan& plan, const cost::KernelModel& ker
     work.push_back(kernels.stream("gradients to fp32", parameters * (gradient + 4.0), 1,
                                   program::KernelKind::kOptimizer));
   }
-  // Gradient (4), master weight and two moments (8 each, read and written), and the new parameter, unless it
-  // is its own master.
+  // Gradient (4), master weight and moments (read and written), and the new parameter, unless it is its own
+  // master.
   const double copy = plan.precision == plan::Precision::kFp32 ? 0.0 : kernels.element_bytes();
-  const double adam = 4.0 + 3.0 * 8.0 + copy;
-  work.push_back(kernels.stream("adam", parameters * adam, 4, program::KernelKind::kOptimizer));
+  const double update = 4.0 + 2.0 * (4.0 + moment_bytes(plan.optimizer)) + copy;
+  work.push_back(kernels.stream(plan::to_string(plan.optimizer), parameters * update, 4,
+                                program::KernelKind::kOptimizer));
   work.push_back(kernels.stream("clear gradients", held * gradient, 1, program::KernelKind::kOptimizer));
   Pass pass;
   add_compute(pass, "optimizer", Cause::kOptimizer, work);

@@ -16,12 +16,6 @@ struct Ends {
   /// Final norm, logits and loss.
   Pass head_forward;
   Pass head_backward;
-  /// Bytes kept per micro-batch: the embedding's dropout mask; the head's norm and projection inputs.
-  Bytes embedding_stored = 0;
-  Bytes head_stored = 0;
-  /// fp32 softmax kept until the head's backward, and the logits in compute precision beside it.
-  Bytes logits_stored = 0;
-  Bytes logits_buffers = 0;
 };
 
 Ends build_ends(const model::ModelSpec& model, const plan::ParallelPlan& plan,

@@ -3,6 +3,16 @@
 
 namespace trainsim::lowering {
 
+namespace {
+
+/// Bytes per logit of a cross-entropy in single kernels: fp32 copy (2+4), maximum (4), subtract (4+4),
+/// exponential (4+4), sum (4), divide (4+4).
+constexpr double kLossPasses = 38.0;
+/// The same of PyTorch's log-softmax without gradient: fp32 copy (2+4), two reads and a write (3*4).
+constexpr double kMetricPasses = 18.0;
+
+}  // namespace
+
 KernelBook::KernelBook(const model::ModelSpec& model, const plan::ParallelPlan& plan,
                        const cost::KernelModel& kernels, const RingEstimate& ring)
     : model_(model), plan_(plan), kernels_(kernels), ring_(ring), shapes_(model, plan) {}
@@ -180,14 +190,26 @@ Kernels KernelBook::embedding_backward() const {
 
 Kernels KernelBook::loss_forward() const {
   const auto n = static_cast<double>(shapes_.tokens * shapes_.vocab);
-  // fp32 copy (2+4), maximum (4), subtract (4+4), exponential (4+4), sum (4), divide (4+4) bytes per logit.
-  const double bytes = plan_.fusion == plan::Fusion::kCompiled ? 14.0 : 38.0;
-  return {
-      kernels_.stream("softmax cross-entropy", n * bytes, plan_.fusion == plan::Fusion::kCompiled ? 2 : 6)};
+  Kernels kernels;
+  if (plan_.fusion == plan::Fusion::kCompiled) {
+    kernels.push_back(kernels_.stream("softmax cross-entropy", n * 14.0, 2));
+  } else if (plan_.loss == plan::Loss::kFused) {
+    // Logits are read twice, for their statistics and for the gradient that is written in their place.
+    kernels.push_back(kernels_.stream("softmax cross-entropy", n * 3.0 * kernels_.element_bytes()));
+  } else {
+    kernels.push_back(kernels_.stream("softmax cross-entropy", n * kLossPasses, 6));
+  }
+  const int again = static_cast<int>(plan_.loss_metrics);
+  if (again > 0)
+    kernels.push_back(kernels_.stream("metrics of the loss", n * kMetricPasses * again, 3 * again));
+  return kernels;
 }
 
 Kernels KernelBook::loss_backward() const {
   const auto n = static_cast<double>(shapes_.tokens * shapes_.vocab);
+  // The gradient is there, and is scaled.
+  if (plan_.loss == plan::Loss::kFused && plan_.fusion != plan::Fusion::kCompiled)
+    return {kernels_.stream("softmax cross-entropy backward", n * 2.0 * kernels_.element_bytes())};
   // Scale the saved softmax in place (4+4) and cast it to the compute precision (4+2).
   return {kernels_.stream("softmax cross-entropy backward", n * 14.0, 3)};
 }

@@ -32,6 +32,16 @@ class LayerBuilder {
   Pass backward() const;
 
  private:
+  bool repeats(bool plan::RecomputeModules::*module) const {
+    return plan_.recompute.granularity == plan::RecomputeGranularity::kSelective &&
+           plan_.recompute.modules.*module;
+  }
+  Kernels mlp_kernels() const;
+  void repeat_mlp(Pass& pass) const;
+  void repeat_norm(Pass& pass) const {
+    if (repeats(&plan::RecomputeModules::norm))
+      add_compute(pass, "norm again", Cause::kRecompute, book_.norm_forward());
+  }
   /// Before a column-parallel layer: with sequence parallelism its input is gathered.
   void gather_input(Pass& pass) const {
     if (shapes_.sequence_parallel) add_collective(pass, CollectiveOp::kAllGather, bytes_);
@@ -67,13 +77,29 @@ Pass LayerBuilder::forward() const {
   add_compute(pass, "residual + norm", Cause::kForward,
               joined(book_.residual_forward(), book_.norm_forward()));
   gather_input(pass);
-  Kernels mlp = {book_.linear("mlp in", h, shapes_.mlp_inputs * shapes_.ffn)};
-  mlp = joined(mlp, book_.activation_forward());
-  mlp.push_back(book_.linear("mlp out", shapes_.ffn, h));
-  add_compute(pass, "mlp", Cause::kForward, mlp);
+  add_compute(pass, "mlp", Cause::kForward, mlp_kernels());
   reduce_output(pass);
   add_compute(pass, "residual", Cause::kForward, book_.residual_forward());
   return pass;
+}
+
+Kernels LayerBuilder::mlp_kernels() const {
+  const std::int64_t h = shapes_.hidden;
+  Kernels mlp = {book_.linear("mlp in", h, shapes_.mlp_inputs * shapes_.ffn)};
+  mlp = joined(mlp, book_.activation_forward());
+  mlp.push_back(book_.linear("mlp out", shapes_.ffn, h));
+  return mlp;
+}
+
+/// The whole MLP as in forward, communication included, or its activation alone.
+void LayerBuilder::repeat_mlp(Pass& pass) const {
+  if (repeats(&plan::RecomputeModules::mlp)) {
+    gather_input(pass);
+    add_compute(pass, "mlp again", Cause::kRecompute, mlp_kernels());
+    reduce_output(pass);
+  } else if (repeats(&plan::RecomputeModules::activation)) {
+    add_compute(pass, "activation again", Cause::kRecompute, book_.activation_forward());
+  }
 }
 
 /// Input gradient first, so that its reduction can run beside the weight gradient; with sequence parallelism
@@ -98,20 +124,23 @@ Pass LayerBuilder::backward() const {
   const std::int64_t h = shapes_.hidden;
   Pass pass;
   add_compute(pass, "residual backward", Cause::kBackward, book_.residual_backward());
+  repeat_mlp(pass);
   gather_input(pass);
   add_compute(pass, "mlp backward", Cause::kBackward,
               joined(row_parallel_backward("mlp out", shapes_.ffn, h), book_.activation_backward()));
+  repeat_norm(pass);
   column_parallel_backward(pass, "mlp in", h, shapes_.mlp_inputs * shapes_.ffn);
   add_compute(pass, "norm + residual backward", Cause::kBackward,
               joined(book_.norm_backward(), book_.residual_backward()));
   gather_input(pass);
   add_compute(pass, "attention output backward", Cause::kBackward,
               row_parallel_backward("attention output", shapes_.query_width, h));
-  if (plan_.recompute.granularity == plan::RecomputeGranularity::kSelective) {
+  if (repeats(&plan::RecomputeModules::core_attention)) {
     add_compute(pass, "attention core", Cause::kRecompute, book_.attention_core_forward());
   }
   add_compute(pass, "attention backward", Cause::kBackward,
               joined(book_.attention_core_backward(), book_.rotary()));
+  repeat_norm(pass);
   column_parallel_backward(pass, "qkv", h, qkv_width());
   add_compute(pass, "norm backward", Cause::kBackward, book_.norm_backward());
   return pass;

@@ -69,24 +69,6 @@ struct LayerPasses {
 LayerPasses layer_passes(const model::ModelSpec& model, const plan::ParallelPlan& plan,
                          const cost::KernelModel& kernels, const RingEstimate& ring);
 
-/// Bytes of activations of one layer and micro-batch on one rank.
-struct LayerMemory {
-  /// Kept from forward to backward without full recomputation. With dropout, GPT shapes and 2-byte elements
-  /// these are the rows of Korthikanti et al. 2022, table 2.
-  Bytes stored = 0;
-  /// Kept instead when the layer's input is all that is kept.
-  Bytes checkpoint = 0;
-  /// What selective recomputation brings back while the layer's backward runs.
-  Bytes recomputed_core = 0;
-  /// Short-lived buffers while the layer's forward or backward runs.
-  Bytes forward_buffers = 0;
-  Bytes backward_buffers = 0;
-  /// Whole tensors that sequence parallelism gathers from its shards for the same time.
-  Bytes forward_gathered = 0;
-  Bytes backward_gathered = 0;
-};
-LayerMemory layer_memory(const model::ModelSpec& model, const plan::ParallelPlan& plan);
-
 /// Parameters of one layer, of the embedding and of the head on one tensor-parallel rank. Norms and the
 /// biases of row-parallel layers are replicated. `head_holds_copy` is for a last stage that is not also the
 /// first.

@@ -6,6 +6,7 @@
 
 #include "sim/lowering/ends.hpp"
 #include "sim/lowering/layer.hpp"
+#include "sim/lowering/layer_tape.hpp"
 #include "sim/lowering/stage.hpp"
 #include "sim/program/timeline.hpp"
 
@@ -145,8 +146,10 @@ std::vector<program::Program> lower(const model::ModelSpec& model, const plan::P
                        kernels,
                        Shapes(model, plan),
                        layer_passes(model, plan, kernels, ring),
-                       layer_memory(model, plan),
                        build_ends(model, plan, kernels, ring),
+                       TapeTraces(layer_tape(model, plan)),
+                       TapeTraces(embedding_tape(model, plan)),
+                       TapeTraces(head_tape(model, plan)),
                        plan::stage_layers(plan, model),
                        data_ring(cluster, plan)};
   if (plan.profile) apply_profile(*plan.profile, context);

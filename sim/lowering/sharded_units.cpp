@@ -15,11 +15,6 @@ namespace {
 /// Units that may be gathered at a time: FSDP's rate limiter.
 constexpr std::int64_t kGatheredUnits = 2;
 
-bool shards_parameters(const plan::ParallelPlan& plan) {
-  const bool sharded = plan.sharding == plan::Sharding::kZero2 || plan.sharding == plan::Sharding::kZero3;
-  return sharded && plan.shard_ranks() > 1;
-}
-
 /// Kernels of a pass that runs beside `communication` seconds of collectives.
 Pass slowed(Pass pass, Seconds communication, const cost::KernelModel& kernels) {
   Seconds total = 0;
@@ -46,10 +41,8 @@ ShardedUnits::ShardedUnits(const plan::ParallelPlan& plan, std::int64_t layer_pa
       layers_(layers),
       emit_(emit),
       exchange_(plan, emit),
-      active_(shards_parameters(plan)) {
+      active_(plan.shards_parameters()) {
   if (!active_) return;
-  tensor_ = emit_.tensor("gathered parameters");
-  gradients_ = emit_.tensor("gradients before they are scattered");
   gathered_.resize(static_cast<std::size_t>(layers));
   computed_.resize(static_cast<std::size_t>(layers));
 }
@@ -76,15 +69,42 @@ Pass ShardedUnits::beside_backward(Pass pass, const RingEstimate& ring,
   return slowed(std::move(pass), time, kernels);
 }
 
-// With ZeRO-2 whole parameters are part of the state.
-void ShardedUnits::allocate(std::int64_t parameters) {
-  if (!again_in_backward()) return;
-  emit_.allocate(MemoryCategory::kCommunicationBuffers, tensor_, parameters * plan_.element_bytes());
+std::uint32_t ShardedUnits::tensor(std::int64_t unit, const char* what) {
+  const std::string owner = unit == kRootUnit ? "embedding and head" : "unit " + std::to_string(unit);
+  return emit_.tensor(owner + ": " + what);
 }
 
-void ShardedUnits::free(std::int64_t parameters) {
-  if (!again_in_backward()) return;
-  emit_.free(MemoryCategory::kCommunicationBuffers, tensor_, parameters * plan_.element_bytes());
+void ShardedUnits::allocate(std::int64_t unit) {
+  if (!gathers_memory()) return;
+  emit_.allocate(MemoryCategory::kCommunicationBuffers, tensor(unit, "gathered parameters"),
+                 parameters_of(unit) * plan_.element_bytes());
+}
+
+void ShardedUnits::free(std::int64_t unit) {
+  if (!gathers_memory()) return;
+  emit_.free(MemoryCategory::kCommunicationBuffers, tensor(unit, "gathered parameters"),
+             parameters_of(unit) * plan_.element_bytes());
+}
+
+void ShardedUnits::allocate_gradients(std::int64_t unit, std::int64_t parameters) {
+  emit_.allocate(MemoryCategory::kGradients, tensor(unit, "whole gradients"),
+                 parameters * plan_.element_bytes());
+}
+
+void ShardedUnits::hand_gradients_over(std::int64_t unit, std::int64_t parameters) {
+  free_handed_over();
+  handed_over_unit_ = unit;
+  handed_over_ = parameters * plan_.gradient_bytes;
+  emit_.allocate(MemoryCategory::kCommunicationBuffers, tensor(unit, "gradients being scattered"),
+                 handed_over_);
+  emit_.free(MemoryCategory::kGradients, tensor(unit, "whole gradients"), parameters * plan_.element_bytes());
+}
+
+void ShardedUnits::free_handed_over() {
+  if (handed_over_unit_ == kNoUnit) return;
+  emit_.free(MemoryCategory::kCommunicationBuffers, tensor(handed_over_unit_, "gradients being scattered"),
+             handed_over_);
+  handed_over_unit_ = kNoUnit;
 }
 
 std::uint32_t ShardedUnits::gather(std::int64_t parameters, const std::uint32_t* after) {
@@ -103,11 +123,11 @@ void ShardedUnits::scatter(std::int64_t parameters) {
 
 void ShardedUnits::begin_forward() {
   if (!active_) return;
-  allocate(root_);
+  allocate(kRootUnit);
   // Not before the gradients of the micro-batch before are complete; the host is that far only then.
   const std::uint32_t start = emit_.record(Stream::kCompute);
   const std::uint32_t ready = gather(root_, &start);
-  allocate(layer_);
+  allocate(0);
   emit_.wait(Stream::kCompute, ready, Cause::kDataCommunication);
 }
 
@@ -117,21 +137,21 @@ void ShardedUnits::before_forward(std::int64_t layer) {
   const std::uint32_t* room = layer >= kGatheredUnits ? &computed_[index - kGatheredUnits] : nullptr;
   gathered_[index] = gather(layer_, room);
   // The next one is gathered meanwhile.
-  if (layer + 1 < layers_) allocate(layer_);
+  if (layer + 1 < layers_) allocate(layer + 1);
   emit_.wait(Stream::kCompute, gathered_[index], Cause::kDataCommunication);
 }
 
 void ShardedUnits::after_forward(std::int64_t layer) {
   if (!active_) return;
   computed_[static_cast<std::size_t>(layer)] = emit_.record(Stream::kCompute);
-  free(layer_);
+  if (again_in_backward()) free(layer);
 }
 
 void ShardedUnits::begin_backward() {
   if (!active_) return;
-  emit_.allocate(MemoryCategory::kGradients, gradients_, head_ * plan_.gradient_bytes);
+  allocate_gradients(kRootUnit, root_);
   if (!again_in_backward()) return;
-  allocate(layer_);
+  allocate(layers_ - 1);
   const std::uint32_t start = emit_.record(Stream::kCompute);
   gathered_[static_cast<std::size_t>(layers_ - 1)] = gather(layer_, &start);
 }
@@ -142,27 +162,27 @@ void ShardedUnits::before_backward(std::int64_t layer) {
     if (layer > 0) {
       const std::uint32_t start = emit_.record(Stream::kCompute);
       gathered_[static_cast<std::size_t>(layer - 1)] = gather(layer_, &start);
-      allocate(layer_);
+      allocate(layer - 1);
     }
     emit_.wait(Stream::kCompute, gathered_[static_cast<std::size_t>(layer)], Cause::kDataCommunication);
   }
-  emit_.allocate(MemoryCategory::kGradients, gradients_, layer_ * plan_.gradient_bytes);
+  allocate_gradients(layer, layer_);
 }
 
-void ShardedUnits::after_backward(std::int64_t /*layer*/) {
+void ShardedUnits::after_backward(std::int64_t layer) {
   if (!active_) return;
+  hand_gradients_over(layer, layer_);
   scatter(layer_);
-  free(layer_);
-  emit_.free(MemoryCategory::kGradients, gradients_, layer_ * plan_.gradient_bytes);
+  free(layer);
 }
 
 void ShardedUnits::end_backward() {
   if (!active_) return;
-  // The embedding's gradient comes last, the head's has been there since its backward.
-  emit_.allocate(MemoryCategory::kGradients, gradients_, (root_ - head_) * plan_.gradient_bytes);
+  // The embedding's gradient comes last, and that of the head waits for it.
+  hand_gradients_over(kRootUnit, root_);
   scatter(root_);
-  emit_.free(MemoryCategory::kGradients, gradients_, root_ * plan_.gradient_bytes);
-  free(root_);
+  free(kRootUnit);
+  free_handed_over();
 }
 
 void ShardedUnits::finish() {

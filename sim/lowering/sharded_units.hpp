@@ -45,12 +45,24 @@ class ShardedUnits {
   void finish();
 
  private:
+  static constexpr std::int64_t kRootUnit = -1;
+  static constexpr std::int64_t kNoUnit = -2;
   /// Starts gathering a unit once the event has happened; returns the event of its end.
   std::uint32_t gather(std::int64_t parameters, const std::uint32_t* after);
   void scatter(std::int64_t parameters);
-  void allocate(std::int64_t parameters);
-  void free(std::int64_t parameters);
+  /// A unit's gathered parameters appear and go, where whole parameters are not part of the state. Unit -1 is
+  /// the root.
+  void allocate(std::int64_t unit);
+  void free(std::int64_t unit);
+  /// The whole gradients of `parameters` appear; and leave for their scattering, whose input lives until the
+  /// next one begins.
+  void allocate_gradients(std::int64_t unit, std::int64_t parameters);
+  void hand_gradients_over(std::int64_t unit, std::int64_t parameters);
+  void free_handed_over();
   bool again_in_backward() const { return plan_.sharding == plan::Sharding::kZero3; }
+  bool gathers_memory() const { return again_in_backward() || plan_.framework == plan::Framework::kFsdp; }
+  std::int64_t parameters_of(std::int64_t unit) const { return unit == kRootUnit ? root_ : layer_; }
+  std::uint32_t tensor(std::int64_t unit, const char* what);
 
   const plan::ParallelPlan& plan_;
   std::int64_t layer_;
@@ -60,8 +72,9 @@ class ShardedUnits {
   Emitter& emit_;
   DataExchange exchange_;
   bool active_;
-  std::uint32_t tensor_ = 0;
-  std::uint32_t gradients_ = 0;
+  /// Bytes of the last gradients that are on their way.
+  std::int64_t handed_over_unit_ = kNoUnit;
+  Bytes handed_over_ = 0;
   /// By layer: when it is gathered, and when its forward is done.
   std::vector<std::uint32_t> gathered_;
   std::vector<std::uint32_t> computed_;

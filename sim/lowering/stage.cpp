@@ -2,6 +2,7 @@
 #include "sim/lowering/stage.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <stdexcept>
 
 #include "sim/lowering/lower.hpp"
@@ -23,9 +24,21 @@ namespace {
 /// waiting and the schedule around it. Ours; 0.5 ms in eager mode.
 constexpr int kTransferLaunches = 8;
 
-/// `count` or a shard of it, rounded up.
-std::int64_t shard_of(std::int64_t count, bool sharded, const plan::ParallelPlan& plan) {
-  return sharded ? (count + plan.shard_ranks() - 1) / plan.shard_ranks() : count;
+/// Names of a layer's tensors begin with its number in the model.
+std::vector<std::vector<TapeEmitter>> layer_memory(const StageContext& context, std::int64_t stage,
+                                                   Emitter& emit) {
+  std::vector<std::vector<TapeEmitter>> memory(static_cast<std::size_t>(context.schedule.chunks));
+  for (std::size_t chunk = 0; chunk < memory.size(); ++chunk) {
+    const auto place =
+        static_cast<std::size_t>(context.schedule.virtual_stage(stage, static_cast<std::int64_t>(chunk)));
+    const auto begin = context.layers.begin();
+    const std::int64_t first =
+        std::accumulate(begin, begin + static_cast<std::ptrdiff_t>(place), std::int64_t{0});
+    for (std::int64_t layer = 0; layer < context.layers[place]; ++layer) {
+      memory[chunk].emplace_back(context.layer_memory, "layer " + std::to_string(first + layer) + ": ", emit);
+    }
+  }
+  return memory;
 }
 
 }  // namespace
@@ -47,10 +60,9 @@ StageLowering::StageLowering(const StageContext& context, std::int64_t stage, pr
       embedding_backward_(emit_.register_pass(context.ends.embedding_backward)),
       head_forward_(emit_.register_pass(context.ends.head_forward)),
       head_backward_(emit_.register_pass(context.ends.head_backward)),
-      activations_(emit_.tensor("layer activations")),
-      logits_(emit_.tensor("logits")),
-      buffers_(emit_.tensor("short-lived buffers")),
-      gathered_(emit_.tensor("gathered tensors")) {
+      layer_memory_(layer_memory(context, stage, emit_)),
+      embedding_memory_(context.embedding_memory, "", emit_),
+      head_memory_(context.head_memory, "", emit_) {
   program.messages = static_cast<std::uint32_t>(2 * context.schedule.chunks * context.schedule.micro_batches);
 }
 
@@ -85,17 +97,11 @@ void StageLowering::lower() {
 }
 
 void StageLowering::emit_state() {
-  const plan::ParallelPlan& plan = context_.plan;
-  const std::int64_t parameters = stage_parameters(context_.model, plan, stage_);
-  const auto held = [&](plan::Sharding from) { return shard_of(parameters, plan.sharding >= from, plan); };
-  emit_.allocate(MemoryCategory::kParameters, emit_.tensor("parameters"),
-                 held(plan::Sharding::kZero3) * plan.element_bytes());
-  emit_.allocate(MemoryCategory::kGradients, emit_.tensor("gradients"),
-                 held(plan::Sharding::kZero2) * plan.gradient_bytes);
-  // fp32 master weight and two moments; in fp32 training the parameter is its own master.
-  const Bytes state = plan.precision == plan::Precision::kFp32 ? 8 : 12;
-  emit_.allocate(MemoryCategory::kOptimizerState, emit_.tensor("optimizer state"),
-                 held(plan::Sharding::kZero1) * state);
+  for (const StateTensor& tensor : state_tensors(context_.model, context_.plan, stage_)) {
+    const std::uint32_t id = emit_.tensor(tensor.name);
+    emit_.allocate(tensor.category, id, tensor.bytes);
+    if (tensor.made_in_step) emit_.mark_late(id);
+  }
 }
 
 /// A chunk without layers still holds the embedding or the head, and counts as one.
@@ -178,37 +184,26 @@ void StageLowering::emit_forward(const Slot& slot) {
   units_.begin_forward();
   await_parameters(slot, 0);
   if (is_first(slot.chunk)) {
-    emit_.allocate(MemoryCategory::kActivations, activations_, context_.ends.embedding_stored);
+    embedding_memory_.forward(Keep::kAll);
     emit_.emit(embedding_forward_);
   }
   emit_layers_forward(slot);
   if (is_last(slot.chunk)) {
-    emit_.allocate(MemoryCategory::kActivations, activations_, context_.ends.head_stored);
-    emit_.allocate(MemoryCategory::kLogits, logits_, context_.ends.logits_stored);
-    emit_.allocate(MemoryCategory::kTemporary, buffers_, context_.ends.logits_buffers);
+    head_memory_.forward(Keep::kAll);
     emit_.emit(head_forward_);
-    emit_.free(MemoryCategory::kTemporary, buffers_, context_.ends.logits_buffers);
   }
 }
 
 void StageLowering::emit_layers_forward(const Slot& slot) {
   for (std::int64_t layer = 0; layer < layers_of(slot.chunk); ++layer) {
     if (layer > 0) await_parameters(slot, layer);
-    Bytes kept = context_.memory.stored;
-    if (recomputed(layer)) kept = checkpointed(layer) ? context_.memory.checkpoint : 0;
-    emit_.allocate(MemoryCategory::kActivations, activations_, kept);
+    Keep keep = Keep::kAll;
+    if (recomputed(layer)) keep = checkpointed(layer) ? Keep::kInput : Keep::kNothing;
     units_.before_forward(layer);
-    emit_with_buffers(forward_, context_.memory.forward_buffers, context_.memory.forward_gathered);
+    memory_of(slot.chunk, layer).forward(keep);
+    emit_.emit(forward_);
     units_.after_forward(layer);
   }
-}
-
-void StageLowering::emit_with_buffers(const RegisteredPass& pass, Bytes temporary, Bytes gathered) {
-  emit_.allocate(MemoryCategory::kTemporary, buffers_, temporary);
-  emit_.allocate(MemoryCategory::kCommunicationBuffers, gathered_, gathered);
-  emit_.emit(pass);
-  emit_.free(MemoryCategory::kCommunicationBuffers, gathered_, gathered);
-  emit_.free(MemoryCategory::kTemporary, buffers_, temporary);
 }
 
 void StageLowering::emit_backward(const Slot& slot, bool last_backward) {
@@ -216,8 +211,8 @@ void StageLowering::emit_backward(const Slot& slot, bool last_backward) {
   if (is_last(slot.chunk)) emit_head_backward(last_backward);
   emit_layers_backward(slot.chunk, last_backward);
   if (is_first(slot.chunk)) {
+    embedding_memory_.backward();
     emit_.emit(embedding_backward_);
-    emit_.free(MemoryCategory::kActivations, activations_, context_.ends.embedding_stored);
     gradients_ready(embedding_parameters_per_rank(context_.model, context_.plan), last_backward);
   }
   units_.end_backward();
@@ -225,11 +220,8 @@ void StageLowering::emit_backward(const Slot& slot, bool last_backward) {
 }
 
 void StageLowering::emit_head_backward(bool last_backward) {
-  emit_.allocate(MemoryCategory::kTemporary, buffers_, context_.ends.logits_buffers);
+  head_memory_.backward();
   emit_.emit(head_backward_);
-  emit_.free(MemoryCategory::kTemporary, buffers_, context_.ends.logits_buffers);
-  emit_.free(MemoryCategory::kLogits, logits_, context_.ends.logits_stored);
-  emit_.free(MemoryCategory::kActivations, activations_, context_.ends.head_stored);
   const bool copy = context_.plan.pipeline_parallel > 1;
   gradients_ready(head_parameters_per_rank(context_.model, context_.plan, copy), last_backward);
 }
@@ -245,25 +237,18 @@ void StageLowering::emit_layers_backward(std::int64_t chunk, bool last_backward)
     units_.before_backward(begin);
     if (again) {
       for (std::int64_t layer = begin; layer < end; ++layer) {
-        emit_.allocate(MemoryCategory::kRecomputation, activations_, context_.memory.stored);
-        emit_with_buffers(recompute_, context_.memory.forward_buffers, context_.memory.forward_gathered);
+        memory_of(chunk, layer).again(layer == begin);
+        emit_.emit(recompute_);
       }
     }
-    for (std::int64_t layer = end; layer > begin; --layer) emit_layer_backward(again, last_backward);
+    for (std::int64_t layer = end - 1; layer >= begin; --layer) {
+      memory_of(chunk, layer).backward();
+      emit_.emit(backward_);
+      gradients_ready(layer_parameters_, last_backward);
+    }
     units_.after_backward(begin);
-    if (again) emit_.free(MemoryCategory::kActivations, activations_, context_.memory.checkpoint);
     end = begin;
   }
-}
-
-void StageLowering::emit_layer_backward(bool again, bool last_backward) {
-  const LayerMemory& memory = context_.memory;
-  emit_.allocate(MemoryCategory::kRecomputation, activations_, memory.recomputed_core);
-  emit_with_buffers(backward_, memory.backward_buffers, memory.backward_gathered);
-  emit_.free(MemoryCategory::kRecomputation, activations_, memory.recomputed_core);
-  emit_.free(again ? MemoryCategory::kRecomputation : MemoryCategory::kActivations, activations_,
-             memory.stored);
-  gradients_ready(layer_parameters_, last_backward);
 }
 
 void StageLowering::gradients_ready(std::int64_t parameters, bool last_backward) {
@@ -301,12 +286,14 @@ void StageLowering::emit_step_end() {
                      Cause::kEmbeddingCommunication);
   }
   const double shard = held / static_cast<double>(plan.shard_ranks());
-  // Gradients of two bytes are copied to fp32 for the optimizer.
-  const Bytes copies = plan.gradient_bytes < 4 ? static_cast<Bytes>(4.0 * shard) : 0;
-  emit_.allocate(MemoryCategory::kTemporary, buffers_, copies);
+  // Gradients of two bytes are copied to fp32 for the optimizer; FSDP's are in fp32 already.
+  const bool copied = plan.gradient_bytes < 4 && plan.framework != plan::Framework::kFsdp;
+  const Bytes copies = copied ? static_cast<Bytes>(4.0 * shard) : 0;
+  const std::uint32_t copy = emit_.tensor("gradients in fp32 for the optimizer");
+  emit_.allocate(MemoryCategory::kTemporary, copy, copies);
   const double cleared = units_.active() ? shard : held;
   emit_.emit(emit_.register_pass(optimizer_pass(plan, context_.kernels, shard, cleared)));
-  emit_.free(MemoryCategory::kTemporary, buffers_, copies);
+  emit_.free(MemoryCategory::kTemporary, copy, copies);
   if (zero1 && !gathers_under_forward()) {
     exchange_.gather(Stream::kCompute, held * static_cast<double>(plan.element_bytes()));
   }

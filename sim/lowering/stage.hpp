@@ -8,6 +8,8 @@
 #include "sim/lowering/ends.hpp"
 #include "sim/lowering/layer.hpp"
 #include "sim/lowering/sharded_units.hpp"
+#include "sim/lowering/state.hpp"
+#include "sim/lowering/tape_emitter.hpp"
 #include "sim/schedule/schedule.hpp"
 
 namespace trainsim::lowering {
@@ -20,8 +22,10 @@ struct StageContext {
   const cost::KernelModel& kernels;
   Shapes shapes;
   LayerPasses layer;
-  LayerMemory memory;
   Ends ends;
+  TapeTraces layer_memory;
+  TapeTraces embedding_memory;
+  TapeTraces head_memory;
   /// Layers of each virtual stage.
   std::vector<std::int64_t> layers;
   RingEstimate data_ring;
@@ -43,11 +47,12 @@ class StageLowering {
   void emit_slot(const schedule::Slot& slot, bool last_backward);
   void emit_forward(const schedule::Slot& slot);
   void emit_backward(const schedule::Slot& slot, bool last_backward);
-  /// Emits a pass of a layer with the short-lived memory that it needs.
-  void emit_with_buffers(const RegisteredPass& pass, Bytes temporary, Bytes gathered);
   void emit_layers_forward(const schedule::Slot& slot);
   void emit_layers_backward(std::int64_t chunk, bool last_backward);
-  void emit_layer_backward(bool recomputed, bool last_backward);
+  /// Memory of a layer of a chunk.
+  TapeEmitter& memory_of(std::int64_t chunk, std::int64_t layer) {
+    return layer_memory_[static_cast<std::size_t>(chunk)][static_cast<std::size_t>(layer)];
+  }
   void emit_head_backward(bool last_backward);
   void emit_transfer(const schedule::Slot& slot);
   void emit_arrival(const schedule::Slot& slot);
@@ -89,10 +94,10 @@ class StageLowering {
   RegisteredPass embedding_backward_;
   RegisteredPass head_forward_;
   RegisteredPass head_backward_;
-  std::uint32_t activations_;
-  std::uint32_t logits_;
-  std::uint32_t buffers_;
-  std::uint32_t gathered_;
+  /// By chunk and layer.
+  std::vector<std::vector<TapeEmitter>> layer_memory_;
+  TapeEmitter embedding_memory_;
+  TapeEmitter head_memory_;
   std::int64_t bucket_ = 0;
   std::vector<std::uint32_t> reductions_;
   /// By chunk and layer: when its parameters are gathered. Empty unless that happens under the forward.

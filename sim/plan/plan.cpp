@@ -179,4 +179,47 @@ std::string to_string(Fusion fusion) {
   return "";
 }
 
+std::string to_string(Framework framework) {
+  switch (framework) {
+    case Framework::kMegatron:
+      return "megatron";
+    case Framework::kFsdp:
+      return "fsdp";
+    case Framework::kDeepSpeed:
+      return "deepspeed";
+  }
+  return "";
+}
+
+std::vector<std::string> module_names(const RecomputeModules& modules) {
+  std::vector<std::string> names;
+  if (modules.core_attention) names.emplace_back("core_attn");
+  if (modules.mlp) names.emplace_back("mlp");
+  if (modules.norm) names.emplace_back("layernorm");
+  if (modules.activation) names.emplace_back("activation");
+  return names;
+}
+
+std::string to_string(Loss loss) {
+  return loss == Loss::kFused ? "fused" : "standard";
+}
+
+std::string to_string(Optimizer optimizer) {
+  switch (optimizer) {
+    case Optimizer::kAdam:
+      return "adam";
+    case Optimizer::kAdam8Bit:
+      return "adam-8bit";
+    case Optimizer::kLion:
+      return "lion";
+    case Optimizer::kSgd:
+      return "sgd";
+    case Optimizer::kSgdMomentum:
+      return "sgd-momentum";
+    case Optimizer::kAdafactor:
+      return "adafactor";
+  }
+  return "";
+}
+
 }  // namespace trainsim::plan

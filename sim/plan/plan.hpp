@@ -34,6 +34,17 @@ enum class Launch { kEager, kCompiled, kCudaGraph, kBlocking };
 /// (bias+GELU, bias+dropout+add, scale+mask+softmax, fused norms), or as a compiler would.
 enum class Fusion { kNone, kStandard, kCompiled };
 
+/// Whose memory management a run has: Megatron-LM's (one contiguous gradient buffer, loss in place),
+/// PyTorch's FSDP or DDP (fp32 shards of parameters, low-precision copies while they are used), or
+/// DeepSpeed's (low precision parameters with fp32 copies in the optimizer, reduction buckets).
+enum class Framework { kMegatron, kFsdp, kDeepSpeed };
+/// How the cross-entropy of the logits is computed: as the framework's own kernels do, in fp32 tensors as
+/// large as the logits, or by one kernel that keeps the logits and writes their gradient in their place
+/// (Transformer Engine, flash-attention's).
+enum class Loss { kStandard, kFused };
+/// What the optimizer keeps for each parameter beside the fp32 parameter itself.
+enum class Optimizer { kAdam, kAdam8Bit, kLion, kSgd, kSgdMomentum, kAdafactor };
+
 /// What ranks are counted along.
 enum class Axis { kTensor, kData, kPipeline };
 /// Axes from the innermost, whose neighbours have consecutive ranks, to the outermost.
@@ -42,11 +53,25 @@ using RankOrder = std::array<Axis, 3>;
 inline constexpr RankOrder kTensorDataPipeline = {Axis::kTensor, Axis::kData, Axis::kPipeline};
 inline constexpr RankOrder kTensorPipelineData = {Axis::kTensor, Axis::kPipeline, Axis::kData};
 
+/// Parts of a layer that selective recomputation runs again.
+struct RecomputeModules {
+  /// Scores, softmax, dropout and values.
+  bool core_attention = true;
+  /// The whole MLP.
+  bool mlp = false;
+  /// Both norms, whose outputs are dropped after their use.
+  bool norm = false;
+  /// The activation, the same.
+  bool activation = false;
+};
+
 struct Recompute {
   RecomputeGranularity granularity = RecomputeGranularity::kNone;
   RecomputeMethod method = RecomputeMethod::kUniform;
   /// Layers per checkpoint (uniform) or recomputed layers per stage (block); >= 1.
   std::int64_t layers = 1;
+  /// Of selective recomputation.
+  RecomputeModules modules = {};
 };
 
 /// Measured times that replace the cost model: seconds of one micro-batch on one stage (all its chunks).
@@ -96,6 +121,14 @@ struct ParallelPlan {
   std::int64_t bucket_parameters = 40'000'000;
   Launch launch = Launch::kEager;
   Fusion fusion = Fusion::kStandard;
+  Framework framework = Framework::kMegatron;
+  Loss loss = Loss::kStandard;
+  /// How often the training loop works out the cross-entropy of a micro-batch again, for its metrics.
+  std::int64_t loss_metrics = 0;
+  Optimizer optimizer = Optimizer::kAdam;
+  /// Whether Transformer Engine computes the layers: it keeps one placeholder of each shape of weight for the
+  /// gradients that are accumulated elsewhere.
+  bool transformer_engine = false;
   /// Whether weight gradients are added to the accumulated ones inside their multiply (Megatron-LM's
   /// --gradient-accumulation-fusion), instead of in a pass of its own.
   bool gradient_accumulation_fusion = true;
@@ -108,6 +141,8 @@ struct ParallelPlan {
   std::vector<std::int64_t> nodes;
   /// Device memory kept for the CUDA context, NCCL and cuBLAS workspaces.
   Bytes memory_reserve = 0;
+  /// Whether PyTorch's allocator grows its segments instead of caching them by size.
+  bool expandable_segments = false;
   std::optional<StageProfile> profile;
 
   /// Micro-batches of one step on one pipeline, m.
@@ -116,6 +151,10 @@ struct ParallelPlan {
   std::int64_t shard_ranks() const {
     if (sharding == Sharding::kNone) return 1;
     return shard_group > 0 ? shard_group : data_parallel;
+  }
+  /// Whether parameters are gathered, or gradients scattered, unit by unit while a step runs.
+  bool shards_parameters() const {
+    return (sharding == Sharding::kZero2 || sharding == Sharding::kZero3) && shard_ranks() > 1;
   }
   /// Whether there are several copies of sharded state.
   bool is_hybrid() const { return sharding != Sharding::kNone && shard_ranks() < data_parallel; }
@@ -169,9 +208,14 @@ std::string to_string(const RankOrder& order);
 std::string to_string(ScheduleKind kind);
 std::string to_string(RecomputeGranularity granularity);
 std::string to_string(RecomputeMethod method);
+/// Modules as Megatron-LM's --recompute-modules names them.
+std::vector<std::string> module_names(const RecomputeModules& modules);
 std::string to_string(Precision precision);
 std::string to_string(Sharding sharding);
 std::string to_string(Launch launch);
 std::string to_string(Fusion fusion);
+std::string to_string(Framework framework);
+std::string to_string(Loss loss);
+std::string to_string(Optimizer optimizer);
 
 }  // namespace trainsim::plan

@@ -33,7 +33,7 @@ constexpr std::array<const char*, kCauses> kCauseNames = {"forward",
                                                           "imbalance",
                                                           "launch"};
 constexpr std::array<const char*, kMemoryCategories> kMemoryNames = {
-    "parameters",    "gradients", "optimizer_state",       "activations",
+    "parameters",    "gradients", "main_gradients",        "optimizer_state", "activations",
     "recomputation", "logits",    "communication_buffers", "temporary"};
 
 }  // namespace

@@ -73,15 +73,25 @@ const char* to_string(Cause cause);
 /// Categories of device memory.
 enum class MemoryCategory : std::uint8_t {
   kParameters,
+  /// As backward makes them.
   kGradients,
+  /// fp32 sums of them over micro-batches, where those are tensors of their own.
+  kMainGradients,
+  /// Master parameters and moments.
   kOptimizerState,
   kActivations,
+  /// What recomputation brings back.
   kRecomputation,
+  /// Logits, their softmax and gradients in fp32.
   kLogits,
+  /// Gathered parameters and activations, reduction buckets.
   kCommunicationBuffers,
+  /// Gradients of activations, and what lives within an operation.
   kTemporary,
 };
-inline constexpr int kMemoryCategories = 8;
+inline constexpr int kMemoryCategories = 9;
+/// Bytes by MemoryCategory.
+using MemoryByCategory = std::array<Bytes, kMemoryCategories>;
 /// Name for tables and JSON, such as "optimizer_state".
 const char* to_string(MemoryCategory category);
 
@@ -106,7 +116,8 @@ enum class Opcode : std::uint8_t {
   kRecord,
   /// Waits until event `id` has happened; the time counts as `cause`.
   kWait,
-  /// Allocates or frees `amount` bytes of category `memory`; takes no time. id = tensor name.
+  /// Allocates or frees `amount` bytes of category `memory`. id = tensor name. Takes no time, and executors
+  /// ignore it: memory follows from the order of the compute stream alone, in which the host allocates.
   kAllocate,
   kFree,
   /// Begin and end of schedule slot `id`; take no time.
@@ -143,6 +154,8 @@ struct Program {
   std::vector<SlotInfo> slots;
   /// Names of tensors that kAllocate and kFree refer to.
   std::vector<std::string> tensors;
+  /// Those that live as long as training does but first appear in its first step.
+  std::vector<std::uint32_t> late_tensors;
   /// Number of event ids in use, and of messages that this rank receives.
   std::uint32_t events = 0;
   std::uint32_t messages = 0;

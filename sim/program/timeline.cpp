@@ -29,7 +29,6 @@ void RankRecorder::wait_for_event(Seconds from, Seconds to, Cause cause) {
 void RankRecorder::begin_slot(std::uint32_t slot, Seconds now) {
   if (timeline_.slots.empty()) timeline_.first_slot = now;
   timeline_.slots.push_back({slot, now, now});
-  current_slot_ = static_cast<std::int32_t>(slot);
 }
 
 void RankRecorder::end_slot(Seconds now) {
@@ -38,22 +37,10 @@ void RankRecorder::end_slot(Seconds now) {
   timeline_.busy += now - span.begin;
   timeline_.last_slot = now;
   timeline_.imbalance_in_slots = timeline_.by_cause[static_cast<std::size_t>(Cause::kImbalance)];
-  current_slot_ = -1;
-}
-
-void RankRecorder::change_memory(MemoryCategory category, Bytes bytes, Seconds now) {
-  memory_[static_cast<std::size_t>(category)] += bytes;
-  total_ += bytes;
-  if (total_ <= timeline_.peak_memory) return;
-  timeline_.peak_memory = total_;
-  timeline_.peak_time = now;
-  timeline_.peak_slot = current_slot_;
-  timeline_.memory_at_peak = memory_;
 }
 
 void RankRecorder::finish(Seconds now) {
   timeline_.end = std::max(timeline_.end, now);
-  timeline_.memory_at_end = memory_;
 }
 
 void close(Timeline& timeline) {

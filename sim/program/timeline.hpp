@@ -9,9 +9,6 @@
 
 namespace trainsim::program {
 
-/// Bytes by MemoryCategory.
-using MemoryByCategory = std::array<Bytes, kMemoryCategories>;
-
 /// A schedule slot as it ran.
 struct SlotSpan {
   std::uint32_t slot = 0;
@@ -35,13 +32,6 @@ struct RankTimeline {
   Seconds end = 0;
   /// Slots in the order in which they ran.
   std::vector<SlotSpan> slots;
-  Bytes peak_memory = 0;
-  /// When the peak was reached, in which slot (-1 = outside slots), and what was alive then.
-  Seconds peak_time = 0;
-  std::int32_t peak_slot = -1;
-  MemoryByCategory memory_at_peak{};
-  /// What was still allocated when the step ended.
-  MemoryByCategory memory_at_end{};
 };
 
 /// Result of running a job: one entry per simulated rank.
@@ -96,8 +86,6 @@ class RankRecorder {
   /// A slot begins or ends.
   void begin_slot(std::uint32_t slot, Seconds now);
   void end_slot(Seconds now);
-  /// Memory is allocated (positive) or freed (negative).
-  void change_memory(MemoryCategory category, Bytes bytes, Seconds now);
   /// The rank's last stream ended.
   void finish(Seconds now);
 
@@ -111,9 +99,6 @@ class RankRecorder {
   };
 
   RankTimeline& timeline_;
-  MemoryByCategory memory_{};
-  Bytes total_ = 0;
-  std::int32_t current_slot_ = -1;
   std::vector<MemberWait> member_waits_;
 };
 

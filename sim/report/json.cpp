@@ -40,7 +40,9 @@ Json ranks(const Summary& summary) {
                     {"bubble_s", rank.bubble},
                     {"breakdown", by_cause(rank.by_cause)},
                     {"peak_memory_bytes", rank.peak_memory},
+                    {"peak_reserved_bytes", rank.peak_reserved ? Json(*rank.peak_reserved) : Json(nullptr)},
                     {"peak_at", rank.peak_at},
+                    {"peak_time_s", rank.peak_time},
                     {"memory_at_peak", by_category(rank.memory_at_peak)}});
   }
   return list;
@@ -52,6 +54,8 @@ Json recompute(const plan::Recompute& recompute) {
     json["method"] = plan::to_string(recompute.method);
     json["layers"] = recompute.layers;
   }
+  if (recompute.granularity == plan::RecomputeGranularity::kSelective)
+    json["modules"] = plan::module_names(recompute.modules);
   return json;
 }
 
@@ -88,6 +92,11 @@ Json plan_json(const Summary& summary) {
           {"fusion", plan::to_string(plan.fusion)},
           {"gradient_accumulation_fusion", plan.gradient_accumulation_fusion},
           {"persistent_norm", plan.persistent_norm},
+          {"framework", plan::to_string(plan.framework)},
+          {"optimizer", plan::to_string(plan.optimizer)},
+          {"loss", plan::to_string(plan.loss)},
+          {"loss_metrics", plan.loss_metrics},
+          {"transformer_engine", plan.transformer_engine},
           {"attention", model::to_string(summary.model.attention)}};
 }
 
@@ -148,7 +157,9 @@ Json scalars(const Summary& summary) {
            summary.bubble_ratio_theory ? Json(*summary.bubble_ratio_theory) : Json(nullptr)},
           {"scaling_efficiency", summary.scaling_efficiency},
           {"fits", summary.fits},
+          {"verdict", to_string(summary.verdict)},
           {"peak_memory_bytes", summary.peak_memory},
+          {"peak_reserved_bytes", summary.peak_reserved},
           {"memory_capacity_bytes", summary.memory_capacity},
           {"memory_reserve_bytes", summary.memory_reserve},
           {"memory_headroom_bytes", summary.memory_headroom},
@@ -201,6 +212,7 @@ Json to_tree(const Summary& summary) {
   json["cluster"] = summary.cluster_name;
   json["gpu"] = summary.gpu_name;
   json["gpu_clock_share"] = summary.clock_share;
+  json["memory_changes"] = changes_json(summary);
   json["warnings"] = summary.warnings;
   json["notes"] = summary.notes;
   json["simulation"] = {{"network", summary.network},      {"wall_s", summary.wall_time},

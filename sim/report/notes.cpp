@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "sim/report/format.hpp"
+#include "sim/report/memory.hpp"
 #include "sim/report/network.hpp"
 
 namespace trainsim::report {
@@ -83,6 +84,8 @@ std::vector<std::string> explain(const Summary& summary) {
     notes.push_back("Does not fit: the fullest rank needs " + gib(summary.peak_memory) + " and the GPU has " +
                     gib(summary.memory_capacity) + " less " + gib(summary.memory_reserve) + " reserve; " +
                     gib(-summary.memory_headroom) + " too much.");
+    for (const MemoryChange& change : summary.changes)
+      notes.push_back("Would help: " + change_text(change) + ".");
   }
   if (summary.plan.pipeline_parallel > 1) {
     notes.push_back(bubble_note(summary));

@@ -12,12 +12,26 @@ namespace {
 
 using program::RankTimeline;
 
+/// Share of a peak that the model may be off (docs/accuracy.md).
+constexpr double kMemoryUncertainty = 0.03;
+
 std::string slot_name(const program::Program& program, std::int32_t slot) {
   if (slot < 0) return "outside the pipeline slots";
   const program::SlotInfo& info = program.slots[static_cast<std::size_t>(slot)];
   const char* kind = info.kind == 'F' ? "forward" : info.kind == 'B' ? "backward" : "weight gradient";
   std::string text = std::string(kind) + " of micro-batch " + std::to_string(info.micro_batch);
   return info.chunk > 0 ? text + ", chunk " + std::to_string(info.chunk) : text;
+}
+
+/// When a rank reaches its peak, if its slot's memory follows its compute.
+Seconds peak_time(const memory::Profile& memory, const RankTimeline& timeline) {
+  const auto slot = static_cast<std::uint32_t>(memory.peak_slot);
+  for (const program::SlotSpan& span : timeline.slots) {
+    if (memory.peak_slot >= 0 && span.slot == slot)
+      return span.begin + memory.peak_share * (span.end - span.begin);
+  }
+  // State alone at the begin, or the optimizer's needs at the end.
+  return memory.peak_point == 0 ? 0 : timeline.last_slot;
 }
 
 /// Window of the pipeline: from the first slot's begin to the last slot's end over all ranks.
@@ -66,9 +80,13 @@ void add_ranks(const Run& run, Summary& summary) {
     row.busy = timeline.busy;
     row.bubble = window.end - window.begin - timeline.busy;
     row.by_cause = timeline.by_cause;
-    row.peak_memory = timeline.peak_memory;
-    row.memory_at_peak = timeline.memory_at_peak;
-    row.peak_at = slot_name(run.job.programs[rank.program], timeline.peak_slot);
+    const memory::Profile& memory = run.memory[rank.program];
+    row.peak_memory = memory.peak;
+    row.peak_reserved = run.reserved[rank.program];
+    row.memory_at_peak = memory.at_peak;
+    row.peak_time = peak_time(memory, timeline);
+    row.peak_at = slot_name(run.job.programs[rank.program], memory.peak_slot);
+    row.memory = rank.program;
     summary.ranks.push_back(row);
     busy += weight * timeline.busy;
     for (std::size_t c = 0; c < summary.breakdown.size(); ++c)
@@ -132,12 +150,47 @@ void add_rates(const Run& run, Summary& summary) {
   summary.scaling_efficiency = run.single_gpu_time / (gpus * step);
 }
 
+/// Stretches of memory with the times at which a rank went through them.
+std::vector<MemorySpan> curve_of(const program::Program& program, const memory::Profile& profile,
+                                 const RankTimeline& timeline) {
+  std::vector<MemorySpan> curve;
+  std::size_t next = 0;
+  Seconds now = 0;
+  for (const memory::MemoryPoint& point : profile.curve) {
+    MemorySpan span{now, now, "", point.begin, point.peak, point.end};
+    if (point.slot >= 0) {
+      span.slot = slot_name(program, point.slot);
+      span.begin = timeline.slots[next].begin;
+      span.end = timeline.slots[next].end;
+      ++next;
+    } else {
+      span.end = next < timeline.slots.size() ? timeline.slots[next].begin : timeline.end;
+    }
+    now = span.end;
+    curve.push_back(std::move(span));
+  }
+  return curve;
+}
+
 void add_memory(const Run& run, Summary& summary) {
   summary.memory_capacity = run.cluster.gpu.memory;
   summary.memory_reserve = run.plan.memory_reserve;
-  summary.peak_memory = fullest_rank(summary).peak_memory;
+  for (std::size_t p = 0; p < run.memory.size(); ++p) {
+    const auto first = std::find_if(run.job.ranks.begin(), run.job.ranks.end(),
+                                    [p](const program::Rank& rank) { return rank.program == p; });
+    const program::RankTimeline& timeline =
+        run.timeline.ranks[static_cast<std::size_t>(first - run.job.ranks.begin())];
+    const memory::Profile& profile = run.memory[p];
+    summary.stage_memory.push_back(
+        {profile.largest, profile.alive_at_peak, curve_of(run.job.programs[p], profile, timeline)});
+  }
+  const RankSummary& fullest = fullest_rank(summary);
+  summary.peak_memory = fullest.peak_memory;
+  summary.peak_reserved = fullest.peak_reserved.value_or(fullest.peak_memory);
   summary.memory_headroom = summary.memory_capacity - summary.memory_reserve - summary.peak_memory;
-  summary.fits = summary.memory_headroom >= 0;
+  summary.verdict = judge_memory(summary.peak_memory, summary.peak_reserved,
+                                 summary.memory_capacity - summary.memory_reserve);
+  summary.fits = summary.verdict != Verdict::kDoesNotFit;
 }
 
 void add_traffic(const Run& run, Summary& summary) {
@@ -152,6 +205,24 @@ void add_traffic(const Run& run, Summary& summary) {
 }
 
 }  // namespace
+
+Verdict judge_memory(Bytes peak, Bytes reserved, Bytes available) {
+  if (peak > available) return Verdict::kDoesNotFit;
+  const auto margin = static_cast<Bytes>(kMemoryUncertainty * static_cast<double>(peak));
+  return reserved > available || available - peak < margin ? Verdict::kBorderline : Verdict::kFits;
+}
+
+const char* to_string(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kFits:
+      return "fits";
+    case Verdict::kBorderline:
+      return "borderline";
+    case Verdict::kDoesNotFit:
+      return "does not fit";
+  }
+  return "";
+}
 
 const RankSummary& fullest_rank(const Summary& summary) {
   return *std::max_element(

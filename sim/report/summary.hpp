@@ -8,6 +8,7 @@
 
 #include "sim/base/units.hpp"
 #include "sim/hardware/spec.hpp"
+#include "sim/memory/ledger.hpp"
 #include "sim/model/model_spec.hpp"
 #include "sim/plan/plan.hpp"
 #include "sim/program/job.hpp"
@@ -25,6 +26,9 @@ struct Run {
   const plan::ParallelPlan& plan;
   const program::Job& job;
   const program::Timeline& timeline;
+  /// By program.
+  const std::vector<memory::Profile>& memory;
+  const std::vector<std::optional<Bytes>>& reserved;
   program::Traffic traffic;
   /// Step time if every transfer were alone on its links; nothing when it was not worked out.
   std::optional<Seconds> uncontended_step_time;
@@ -56,7 +60,13 @@ struct RankSummary {
   Seconds bubble = 0;
   std::array<Seconds, program::kCauses> by_cause{};
   Bytes peak_memory = 0;
+  /// What the caching allocator holds at most; only where it was replayed.
+  std::optional<Bytes> peak_reserved;
   program::MemoryByCategory memory_at_peak{};
+  /// When the peak is reached.
+  Seconds peak_time = 0;
+  /// Index into Summary::stage_memory.
+  std::size_t memory = 0;
   /// Where the peak was: "forward of micro-batch 3, chunk 1", or "outside the pipeline slots".
   std::string peak_at;
 };
@@ -66,6 +76,52 @@ struct KernelShare {
   std::string name;
   std::string kind;
   Seconds seconds = 0;
+};
+
+/// Memory over a stretch of the step: a slot, or what lies between two.
+struct MemorySpan {
+  Seconds begin = 0;
+  Seconds end = 0;
+  /// "forward of micro-batch 3", or empty outside slots.
+  std::string slot;
+  Bytes at_begin = 0;
+  Bytes peak = 0;
+  Bytes at_end = 0;
+};
+
+/// Memory of the ranks that run one program.
+struct StageMemory {
+  /// By category: the most that each has at any time.
+  program::MemoryByCategory largest{};
+  /// What is alive at the peak, largest first.
+  std::vector<memory::LiveTensor> tensors;
+  std::vector<MemorySpan> curve;
+};
+
+/// Whether a plan fits into memory.
+enum class Verdict {
+  kFits,
+  /// It should, but with less to spare than memory is known to.
+  kBorderline,
+  kDoesNotFit,
+};
+/// "fits", "borderline", "does not fit".
+const char* to_string(Verdict verdict);
+
+/// The verdict on a rank that allocates `peak` and whose allocator holds `reserved`, on a GPU with
+/// `available` bytes less what is kept for contexts and libraries. Borderline: it fits, but by less than
+/// memory is known to (3 % of the peak, docs/accuracy.md), or the allocator holds more than there is.
+Verdict judge_memory(Bytes peak, Bytes reserved, Bytes available);
+
+/// A change of the configuration, what it would do to memory, and what it would cost.
+struct MemoryChange {
+  /// Overrides, as for --set.
+  std::vector<std::string> overrides;
+  Verdict verdict = Verdict::kFits;
+  Bytes peak_memory = 0;
+  Bytes headroom = 0;
+  /// Step time against that of the plan as it is, both without contention between transfers.
+  double relative_step_time = 1;
 };
 
 /// What a constant does to the step time when it alone is changed.
@@ -128,8 +184,12 @@ struct Summary {
   double bubble_ratio_stage = 0;
   std::optional<double> bubble_ratio_theory;
   double scaling_efficiency = 0;
+  /// All but kDoesNotFit.
   bool fits = true;
+  Verdict verdict = Verdict::kFits;
   Bytes peak_memory = 0;
+  /// Of the fullest rank: what the caching allocator holds.
+  Bytes peak_reserved = 0;
   Bytes memory_capacity = 0;
   Bytes memory_reserve = 0;
   /// Capacity less reserve less peak of the fullest rank; negative when it does not fit.
@@ -137,6 +197,7 @@ struct Summary {
   /// Mean over ranks, by program::Cause; adds up to step_time.
   std::array<Seconds, program::kCauses> breakdown{};
   std::vector<RankSummary> ranks;
+  std::vector<StageMemory> stage_memory;
   /// Kernels of the step by time, largest first.
   std::vector<KernelShare> kernels;
   /// What was sent, and over which links, the busiest first.
@@ -150,6 +211,8 @@ struct Summary {
   double hardware_flops = 0;
   Seconds single_gpu_time = 0;
   FlopsPerSecond peak_flops = 0;
+  /// What would help, cheapest first; only looked for when it does not fit, or was asked for.
+  std::vector<MemoryChange> changes;
   /// Only when it was asked for.
   std::optional<Uncertainty> uncertainty;
   /// Only with steps and jitter.

@@ -67,6 +67,20 @@ std::string head(const Summary& summary) {
   return text + row("", settings_line(summary));
 }
 
+std::string verdict(const Summary& summary) {
+  const std::string left = gib(summary.memory_headroom) + " left";
+  const std::string reserved = "; with the allocator's cache " + gib(summary.peak_reserved);
+  switch (summary.verdict) {
+    case Verdict::kFits:
+      return "fits, " + left + reserved;
+    case Verdict::kBorderline:
+      return "BORDERLINE, " + left + reserved;
+    case Verdict::kDoesNotFit:
+      break;
+  }
+  return "DOES NOT FIT, " + gib(-summary.memory_headroom) + " too much";
+}
+
 std::string result(const Summary& summary) {
   std::string text = "\nResult of one training step\n";
   text += row("step time", duration(summary.step_time));
@@ -85,11 +99,8 @@ std::string result(const Summary& summary) {
   text += row("scaling efficiency", percent(summary.scaling_efficiency) + " of " +
                                         std::to_string(summary.plan.gpus) +
                                         " GPUs without communication, bubble or recomputation");
-  text +=
-      row("peak memory", gib(summary.peak_memory) + " of " + gib(summary.memory_capacity) + " less " +
-                             gib(summary.memory_reserve) + " reserve: " +
-                             (summary.fits ? "fits, " + gib(summary.memory_headroom) + " left"
-                                           : "DOES NOT FIT, " + gib(-summary.memory_headroom) + " too much"));
+  text += row("peak memory", gib(summary.peak_memory) + " of " + gib(summary.memory_capacity) + " less " +
+                                 gib(summary.memory_reserve) + " reserve: " + verdict(summary));
   return text;
 }
 

@@ -49,10 +49,24 @@ Json rows_json(const Evaluation& evaluation) {
                     {"family", row.family},
                     {"quantity", row.quantity},
                     {"role", to_string(row.role)},
-                    {"measured_s", row.seconds.measured},
-                    {"simulated_s", row.seconds.simulated},
-                    {"error", row.seconds.error()},
+                    {"unit", to_string(row.unit)},
+                    {"measured", row.values.measured},
+                    {"simulated", row.values.simulated},
+                    {"error", row.values.error()},
                     {"assumptions", row.assumptions}});
+  }
+  return list;
+}
+
+Json fits_json(const Evaluation& evaluation) {
+  Json list = Json::array();
+  for (const validation::FamilyFits& family : family_fits(evaluation)) {
+    list.push_back({{"family", family.family},
+                    {"fitted", family.fitted},
+                    {"fitted_right", family.fitted_right},
+                    {"ran_out", family.ran_out},
+                    {"ran_out_right", family.ran_out_right},
+                    {"wrong", family.wrong}});
   }
   return list;
 }
@@ -71,6 +85,7 @@ std::string to_json(const Evaluation& evaluation) {
   return dump({{"schema", 1},
                {"families", families_json(evaluation)},
                {"groups", groups_json(evaluation)},
+               {"fits", fits_json(evaluation)},
                {"rows", rows_json(evaluation)},
                {"skipped", skipped_json(evaluation)},
                {"malformed", evaluation.malformed},
@@ -79,11 +94,11 @@ std::string to_json(const Evaluation& evaluation) {
 }
 
 std::string to_csv(const Evaluation& evaluation) {
-  std::string text = "family,id,quantity,role,measured_s,simulated_s,error\n";
+  std::string text = "family,id,quantity,role,unit,measured,simulated,error\n";
   for (const Comparison& row : evaluation.comparisons) {
     text += cell(row.family) + "," + cell(row.id) + "," + cell(row.quantity) + "," + to_string(row.role) +
-            "," + exact(row.seconds.measured) + "," + exact(row.seconds.simulated) + "," +
-            exact(row.seconds.error()) + "\n";
+            "," + to_string(row.unit) + "," + exact(row.values.measured) + "," + exact(row.values.simulated) +
+            "," + exact(row.values.error()) + "\n";
   }
   return text;
 }

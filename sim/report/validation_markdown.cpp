@@ -48,6 +48,19 @@ std::string groups_part(const Evaluation& evaluation) {
          "|---|---|---|---|---|---|\n" + text + "\n";
 }
 
+std::string fits_part(const Evaluation& evaluation) {
+  std::string text;
+  for (const validation::FamilyFits& family : family_fits(evaluation)) {
+    std::string wrong;
+    for (const std::string& id : family.wrong) wrong += (wrong.empty() ? "`" : ", `") + id + "`";
+    text += row({family.family, std::to_string(family.fitted), std::to_string(family.fitted_right),
+                 std::to_string(family.ran_out), std::to_string(family.ran_out_right), wrong});
+  }
+  if (text.empty()) return "";
+  return "### Does it fit?\n\n" + row({"family", "fitted", "right", "ran out of memory", "right", "wrong"}) +
+         "|---|---|---|---|---|---|\n" + text + "\n";
+}
+
 std::string skipped_part(const Evaluation& evaluation) {
   std::string text;
   for (const std::string& family : families(evaluation)) {
@@ -65,7 +78,7 @@ std::string to_markdown(const Evaluation& evaluation) {
   return errors_part(evaluation, Role::kTested, "Tested only") +
          errors_part(evaluation, Role::kAssumed, "Tested only, with settings that the source leaves open") +
          errors_part(evaluation, Role::kFitted, "Constants were fitted to these") + groups_part(evaluation) +
-         skipped_part(evaluation);
+         fits_part(evaluation) + skipped_part(evaluation);
 }
 
 }  // namespace trainsim::report

@@ -59,8 +59,8 @@ class Axis {
     double least = 1e300;
     double most = 0;
     for (const Comparison* row : rows) {
-      least = std::min({least, row->seconds.measured, row->seconds.simulated});
-      most = std::max({most, row->seconds.measured, row->seconds.simulated});
+      least = std::min({least, row->values.measured, row->values.simulated});
+      most = std::max({most, row->values.measured, row->values.simulated});
     }
     first_ = static_cast<int>(std::floor(std::log10(least)));
     last_ = std::max(first_ + 1, static_cast<int>(std::ceil(std::log10(most))));
@@ -147,9 +147,9 @@ std::string to_svg(const Evaluation& evaluation) {
   std::map<std::string, std::size_t> styles;
   for (const Comparison* row : rows) {
     const std::size_t style = styles.try_emplace(row->family, styles.size()).first->second;
-    const std::string title = row->id + ": measured " + duration(row->seconds.measured) + ", simulated " +
-                              duration(row->seconds.simulated) + ", error " + percent(row->seconds.error());
-    text += mark(axis.x(row->seconds.measured), axis.y(row->seconds.simulated), style, title);
+    const std::string title = row->id + ": measured " + duration(row->values.measured) + ", simulated " +
+                              duration(row->values.simulated) + ", error " + percent(row->values.error());
+    text += mark(axis.x(row->values.measured), axis.y(row->values.simulated), style, title);
   }
   for (const auto& [family, style] : styles) {
     const double y = kTop + 16 + 22 * static_cast<double>(style);

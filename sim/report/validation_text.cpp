@@ -48,16 +48,20 @@ std::string error_line(const FamilyErrors& family) {
 }
 
 std::string error_table(const Evaluation& evaluation) {
-  std::string text = "Errors of simulated against measured times\n  " + pad_right("", kNameWidth) +
+  std::string text = "Errors of simulated against measured times and memory\n  " + pad_right("", kNameWidth) +
                      cells({"rows", "mean", "median", "bias", "worst"}) + "\n";
   for (const FamilyErrors& family : family_errors(evaluation)) text += error_line(family);
   return text;
 }
 
+std::string value_text(validation::Unit unit, double value) {
+  return unit == validation::Unit::kSeconds ? duration(value) : gib(static_cast<Bytes>(value));
+}
+
 std::string worst_line(const Comparison& row) {
   return "  " + pad_right(row.family + "  " + row.id, kTextWidth - 4 * kNumberWidth) +
-         cells({duration(row.seconds.measured), duration(row.seconds.simulated),
-                signed_percent(row.seconds.error())}) +
+         cells({value_text(row.unit, row.values.measured), value_text(row.unit, row.values.simulated),
+                signed_percent(row.values.error())}) +
          "\n";
 }
 
@@ -83,6 +87,21 @@ std::string group_table(const Evaluation& evaluation) {
             cells({std::to_string(group.rows), number(group.kendall_tau, 2), number(group.spearman_rho, 2),
                    percent(group.regret)}) +
             "\n";
+  }
+  return text;
+}
+
+std::string fits_table(const Evaluation& evaluation) {
+  const std::vector<validation::FamilyFits> families = family_fits(evaluation);
+  if (families.empty()) return "";
+  std::string text =
+      "\nDoes it fit? Runs that fitted and that ran out of memory, and how many come out so\n  " +
+      pad_right("", kNameWidth) + cells({"fitted", "right", "ran out", "right"}) + "\n";
+  for (const validation::FamilyFits& family : families) {
+    text += "  " + pad_right(family.family, kNameWidth) +
+            cells({std::to_string(family.fitted), std::to_string(family.fitted_right),
+                   std::to_string(family.ran_out), std::to_string(family.ran_out_right)}) +
+            (family.wrong.empty() ? "" : "  wrong: " + family.wrong.front()) + "\n";
   }
   return text;
 }
@@ -117,7 +136,7 @@ std::string total_line(const Evaluation& evaluation) {
 
 std::string to_text(const Evaluation& evaluation) {
   return error_table(evaluation) + worst_table(evaluation) + group_table(evaluation) +
-         skipped_table(evaluation) + total_line(evaluation);
+         fits_table(evaluation) + skipped_table(evaluation) + total_line(evaluation);
 }
 
 }  // namespace trainsim::report

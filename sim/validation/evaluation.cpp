@@ -37,6 +37,10 @@ std::string to_string(Role role) {
   return names.at(static_cast<std::size_t>(role));
 }
 
+const char* to_string(Unit unit) {
+  return unit == Unit::kSeconds ? "s" : "B";
+}
+
 std::vector<FamilyErrors> family_errors(const Evaluation& evaluation) {
   using Key = std::tuple<std::string, std::string, Role>;
   std::vector<Key> order;
@@ -52,13 +56,28 @@ std::vector<FamilyErrors> family_errors(const Evaluation& evaluation) {
     std::vector<const Comparison*>& rows = parts[key];
     std::vector<Pair> pairs(rows.size());
     std::transform(rows.begin(), rows.end(), pairs.begin(),
-                   [](const Comparison* row) { return row->seconds; });
+                   [](const Comparison* row) { return row->values; });
     const ErrorStatistics errors = error_statistics(pairs);
     std::stable_sort(rows.begin(), rows.end(), [](const Comparison* a, const Comparison* b) {
-      return std::abs(a->seconds.error()) > std::abs(b->seconds.error());
+      return std::abs(a->values.error()) > std::abs(b->values.error());
     });
     result.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key), errors, rows});
   }
+  return result;
+}
+
+std::vector<FamilyFits> family_fits(const Evaluation& evaluation) {
+  std::map<std::string, FamilyFits> by_family;
+  for (const FitComparison& row : evaluation.fits) {
+    FamilyFits& family = by_family[row.family];
+    family.family = row.family;
+    const bool right = row.measured == row.simulated;
+    ++(row.measured ? family.fitted : family.ran_out);
+    if (right) ++(row.measured ? family.fitted_right : family.ran_out_right);
+    if (!right) family.wrong.push_back(row.id);
+  }
+  std::vector<FamilyFits> result;
+  for (auto& [name, family] : by_family) result.push_back(std::move(family));
   return result;
 }
 
@@ -69,7 +88,7 @@ std::vector<PlanGroup> plan_groups(const Evaluation& evaluation) {
     if (row.group.empty() || row.quantity != "step" || row.role == Role::kFitted) continue;
     const auto key = std::pair(row.family, row.group);
     if (!groups.contains(key)) order.push_back(key);
-    groups[key].push_back({row.seconds.measured / row.sequences, row.seconds.simulated / row.sequences});
+    groups[key].push_back({row.values.measured / row.sequences, row.values.simulated / row.sequences});
   }
   std::vector<PlanGroup> result;
   for (const auto& key : order) {

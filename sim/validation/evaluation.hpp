@@ -21,6 +21,10 @@ enum class Role {
 
 std::string to_string(Role role);
 
+enum class Unit { kSeconds, kBytes };
+/// "s" or "B".
+const char* to_string(Unit unit);
+
 /// One measured figure beside the simulated one.
 struct Comparison {
   std::string id;
@@ -28,11 +32,19 @@ struct Comparison {
   /// "step", "layer forward", "layer backward", "multiply", …
   std::string quantity;
   Role role = Role::kTested;
-  /// Seconds.
-  Pair seconds;
+  Unit unit = Unit::kSeconds;
+  Pair values;
   std::string group;
   double sequences = 1;
   std::vector<std::string> assumptions;
+};
+
+/// Whether a run fitted into memory, beside whether it does when simulated.
+struct FitComparison {
+  std::string id;
+  std::string family;
+  bool measured = true;
+  bool simulated = true;
 };
 
 /// A row that was not simulated.
@@ -52,6 +64,17 @@ struct FamilyErrors {
   std::vector<const Comparison*> worst;
 };
 
+/// How often a family's runs fit into memory when they did, and do not when they did not.
+struct FamilyFits {
+  std::string family;
+  std::size_t fitted = 0;
+  std::size_t fitted_right = 0;
+  std::size_t ran_out = 0;
+  std::size_t ran_out_right = 0;
+  /// Those that come out wrong.
+  std::vector<std::string> wrong;
+};
+
 /// Plans of one model on the same GPUs with the same batch: are they in the right order?
 struct PlanGroup {
   std::string family;
@@ -65,6 +88,7 @@ struct PlanGroup {
 /// Everything that `trainsim validate` found out.
 struct Evaluation {
   std::vector<Comparison> comparisons;
+  std::vector<FitComparison> fits;
   std::vector<Skipped> skipped;
   /// Malformed rows and files, as text with positions, and how many there are by family.
   std::vector<std::string> problems;
@@ -74,6 +98,9 @@ struct Evaluation {
 
 /// Statistics by family, quantity and role, in the order of first appearance. Pointers are into `evaluation`.
 std::vector<FamilyErrors> family_errors(const Evaluation& evaluation);
+
+/// Verdicts by family, in alphabetical order.
+std::vector<FamilyFits> family_fits(const Evaluation& evaluation);
 
 /// Groups with at least three step times, by time per sequence.
 std::vector<PlanGroup> plan_groups(const Evaluation& evaluation);

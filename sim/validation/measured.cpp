@@ -72,6 +72,41 @@ std::optional<LayerTime> layer_time(const Value& fields, config::Report& report)
   return LayerTime{*forward / kKilo, *backward / kKilo};
 }
 
+/// A measured figure of memory, its unit, and what it counts; nothing where the row says so itself.
+struct MemoryFigure {
+  std::string_view path;
+  double unit;
+  std::optional<MemoryKind> kind;
+};
+
+constexpr std::array<MemoryFigure, 4> kMemoryFigures = {
+    {{"measured.peak_alloc_GiB", kGibi, MemoryKind::kAllocated},
+     {"measured.peak_reserved_GiB", kGibi, MemoryKind::kReserved},
+     {"measured.peak_memory_GiB", kGibi, std::nullopt},
+     {"measured.peak_memory_GB", kGiga, std::nullopt}}};
+
+/// What `measured.memory_counts` says; a device's memory where it is silent.
+MemoryKind stated_kind(const Value& fields, config::Report& report) {
+  const Value* value = find_path(fields, "measured.memory_counts");
+  if (value == nullptr) return MemoryKind::kDevice;
+  const auto parsed = config::as_choice(config::Words<MemoryKind>{{"allocated", MemoryKind::kAllocated},
+                                                                  {"reserved", MemoryKind::kReserved},
+                                                                  {"device", MemoryKind::kDevice}})
+                          .parse(*value);
+  if (!parsed.value) report.add(value->at, "measured.memory_counts", parsed.error);
+  return parsed.value.value_or(MemoryKind::kDevice);
+}
+
+std::vector<MeasuredMemory> memory_of(const Value& fields, config::Report& report) {
+  std::vector<MeasuredMemory> memory;
+  const MemoryKind stated = stated_kind(fields, report);
+  for (const MemoryFigure& figure : kMemoryFigures) {
+    const std::optional<double> value = positive(fields, figure.path, report);
+    if (value) memory.push_back({figure.kind.value_or(stated), std::llround(*value * figure.unit)});
+  }
+  return memory;
+}
+
 /// A number rounded to two significant digits: "2000" for 2046.
 std::string two_digits(double value) {
   if (value < 1) return "0";
@@ -94,7 +129,19 @@ std::string group_of(const Value& fields) {
 }  // namespace
 
 bool is_simulated(const std::string& kind) {
-  return kind == "train_step" || kind == "schedule" || kind == "layer_time";
+  return kind == "train_step" || kind == "schedule" || kind == "layer_time" || kind == "memory";
+}
+
+const char* to_string(MemoryKind kind) {
+  switch (kind) {
+    case MemoryKind::kAllocated:
+      return "allocated memory";
+    case MemoryKind::kReserved:
+      return "reserved memory";
+    case MemoryKind::kDevice:
+      return "device memory";
+  }
+  return "";
 }
 
 void read_measured(const Value& fields, Row& row, config::Report& report) {
@@ -105,6 +152,9 @@ void read_measured(const Value& fields, Row& row, config::Report& report) {
     if (!one_stage && row.skipped.empty()) row.skipped = "layer times are compared without pipeline only";
   } else if (is_simulated(kind)) {
     row.step_time = step_time(fields, report);
+    row.memory = memory_of(fields, report);
+    if (text_at(fields, "measured.oom") == "true") row.out_of_memory = true;
+    if (row.step_time || !row.memory.empty()) row.out_of_memory = false;
     row.group = group_of(fields);
     row.sequences = number_at(fields, "plan.gbs").value_or(1);
   }
@@ -112,10 +162,8 @@ void read_measured(const Value& fields, Row& row, config::Report& report) {
     row.skipped = "the profile of a stage (T_F, T_B, T_W) is not given";
   }
   if (row.tier == "C" && row.skipped.empty()) row.skipped = "tier C: a secondary source";
-  if (!row.step_time && !row.layer_time && row.skipped.empty()) {
-    const bool oom = text_at(fields, "measured.oom") == "true";
-    row.skipped = oom ? "ran out of memory when measured" : "no time was measured";
-  }
+  const bool measured = row.step_time || row.layer_time || !row.memory.empty() || row.out_of_memory;
+  if (!measured && row.skipped.empty()) row.skipped = "neither time nor memory was measured";
 }
 
 }  // namespace trainsim::validation

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,6 +14,24 @@ namespace trainsim::validation {
 struct LayerTime {
   Seconds forward = 0;
   Seconds backward = 0;
+};
+
+/// What of a GPU's memory a measurement counts.
+enum class MemoryKind : std::uint8_t {
+  /// Tensors: torch.cuda.max_memory_allocated.
+  kAllocated,
+  /// What the caching allocator holds: torch.cuda.max_memory_reserved.
+  kReserved,
+  /// What the device has handed out, contexts and libraries included: nvidia-smi.
+  kDevice,
+};
+/// "allocated memory", "reserved memory", "device memory".
+const char* to_string(MemoryKind kind);
+
+/// Measured memory of the fullest rank.
+struct MeasuredMemory {
+  MemoryKind kind = MemoryKind::kAllocated;
+  Bytes bytes = 0;
 };
 
 /// One measured run as a file describes it (docs/validation.md), translated into the configuration language.
@@ -29,6 +48,9 @@ struct Row {
   /// What was measured; a row has at least one of the two unless it is skipped.
   std::optional<Seconds> step_time;
   std::optional<LayerTime> layer_time;
+  std::vector<MeasuredMemory> memory;
+  /// Whether it ran out of memory (true) or ran (false); nothing when the row says neither.
+  std::optional<bool> out_of_memory;
   /// Sentences: what the source leaves open, and what is taken instead.
   std::vector<std::string> assumptions;
   /// Whether something that the result depends on is not stated.

@@ -179,10 +179,7 @@ void StreamActor::step(const Instruction& instruction) {
       shared_.events[rank_][instruction.id].raise(now_);
       break;
     case Opcode::kAllocate:
-      recorder.change_memory(instruction.memory, static_cast<Bytes>(instruction.amount), now_);
-      break;
     case Opcode::kFree:
-      recorder.change_memory(instruction.memory, -static_cast<Bytes>(instruction.amount), now_);
       break;
     case Opcode::kSlotBegin:
       recorder.begin_slot(instruction.id, now_);

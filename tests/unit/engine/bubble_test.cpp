@@ -42,6 +42,8 @@ report::Summary simulate(const plan::ParallelPlan& plan, engine::Executor& execu
                             plan,
                             job,
                             timeline,
+                            std::vector<memory::Profile>(job.programs.size()),
+                            std::vector<std::optional<Bytes>>(job.programs.size()),
                             {},
                             {},
                             "free",

@@ -212,24 +212,6 @@ TEST(Executor, EventsOrderStreams) {
   EXPECT_NEAR(make_simgrid_executor()->run(job).step_time, 6.0, 1e-12);
 }
 
-TEST(Executor, AFreedTensorDoesNotCountTowardsThePeak) {
-  Instruction grow;
-  grow.op = Opcode::kAllocate;
-  grow.memory = program::MemoryCategory::kActivations;
-  grow.amount = 100;
-  Instruction shrink = grow;
-  shrink.op = Opcode::kFree;
-  program::Job job;
-  job.programs.assign(1, one_segment());
-  job.programs[0].stream(Stream::kCompute) = {grow, compute(1), shrink, grow,
-                                              grow, compute(1), shrink, shrink};
-  job.ranks.resize(1);
-  const program::RankTimeline rank = make_simgrid_executor()->run(job).ranks[0];
-  EXPECT_EQ(rank.peak_memory, 200);
-  EXPECT_NEAR(rank.peak_time, 1.0, 1e-12);
-  EXPECT_EQ(rank.memory_at_end[static_cast<std::size_t>(program::MemoryCategory::kActivations)], 0);
-}
-
 /// Two streams wait for other members at overlapping times; an event of one must not be charged with the
 /// other's wait, and no cause may come out negative.
 TEST(Executor, WaitsOfOneStreamDoNotCountForAnother) {

@@ -6,8 +6,8 @@
 
 #include "sim/base/units.hpp"
 #include "sim/config/experiment.hpp"
-#include "sim/lowering/ends.hpp"
 #include "sim/lowering/layer.hpp"
+#include "sim/lowering/layer_tape.hpp"
 #include "tests/unit/lowering/support.hpp"
 
 namespace trainsim::lowering {
@@ -17,8 +17,8 @@ using plan::ParallelPlan;
 using plan::RecomputeGranularity;
 using program::MemoryCategory;
 using tests::gpt;
+using tests::memory_of;
 using tests::of;
-using tests::run_free;
 using tests::split_plan;
 
 /// Table 3 of Korthikanti et al. and what Calculon's validation data (github.com/calculon-ai/calculon) reads
@@ -52,55 +52,64 @@ ParallelPlan plan_of(const PublishedModel& published) {
                     published.micro_batch);
 }
 
+/// Bytes that backward makes again.
+Bytes brought_back(const Tape& tape) {
+  Bytes bytes = 0;
+  for (const MemoryChange& change : tape.backward()) {
+    if (change.allocates && change.category == MemoryCategory::kRecomputation) bytes += change.bytes;
+  }
+  return bytes;
+}
+
 class KorthikantiTable2 : public testing::TestWithParam<PublishedModel> {
  protected:
   /// s b h and a s^2 b, the two products of all rows.
   std::int64_t sbh() const { return kSequence * GetParam().micro_batch * GetParam().hidden; }
   std::int64_t ass() const { return GetParam().heads * kSequence * kSequence * GetParam().micro_batch; }
 
-  LayerMemory memory(std::int64_t tensor, bool sequence, RecomputeGranularity granularity) const {
+  Tape memory(std::int64_t tensor, bool sequence, RecomputeGranularity granularity) const {
     ParallelPlan plan = split_plan({tensor, 1, 1, 1}, 1, GetParam().micro_batch);
     plan.sequence_parallel = sequence;
     plan.recompute.granularity = granularity;
-    return layer_memory(gpt_of(GetParam()), plan);
+    return layer_tape(gpt_of(GetParam()), plan);
   }
 };
 
 TEST_P(KorthikantiTable2, NoParallelism) {
   // s b h (34 + 5 a s / h)
-  EXPECT_EQ(memory(1, false, RecomputeGranularity::kNone).stored, 34 * sbh() + 5 * ass());
+  EXPECT_EQ(memory(1, false, RecomputeGranularity::kNone).kept(), 34 * sbh() + 5 * ass());
 }
 
 TEST_P(KorthikantiTable2, TensorParallelism) {
   // s b h (10 + 24 / t + 5 a s / (h t))
-  EXPECT_EQ(memory(kTensor, false, RecomputeGranularity::kNone).stored,
+  EXPECT_EQ(memory(kTensor, false, RecomputeGranularity::kNone).kept(),
             10 * sbh() + 24 * sbh() / kTensor + 5 * ass() / kTensor);
 }
 
 TEST_P(KorthikantiTable2, TensorAndSequenceParallelism) {
   // s b h (34 / t + 5 a s / (h t))
-  EXPECT_EQ(memory(kTensor, true, RecomputeGranularity::kNone).stored,
+  EXPECT_EQ(memory(kTensor, true, RecomputeGranularity::kNone).kept(),
             34 * sbh() / kTensor + 5 * ass() / kTensor);
 }
 
 TEST_P(KorthikantiTable2, TensorParallelismAndSelectiveRecomputation) {
   // s b h (10 + 24 / t); the 5 a s^2 b / t come back while the layer's backward runs.
-  const LayerMemory layer = memory(kTensor, false, RecomputeGranularity::kSelective);
-  EXPECT_EQ(layer.stored, 10 * sbh() + 24 * sbh() / kTensor);
-  EXPECT_EQ(layer.recomputed_core, 5 * ass() / kTensor);
+  const Tape layer = memory(kTensor, false, RecomputeGranularity::kSelective);
+  EXPECT_EQ(layer.kept(), 10 * sbh() + 24 * sbh() / kTensor);
+  EXPECT_GE(brought_back(layer), 5 * ass() / kTensor);
 }
 
 TEST_P(KorthikantiTable2, TensorAndSequenceParallelismAndSelectiveRecomputation) {
   // s b h 34 / t
-  const LayerMemory layer = memory(kTensor, true, RecomputeGranularity::kSelective);
-  EXPECT_EQ(layer.stored, 34 * sbh() / kTensor);
-  EXPECT_EQ(layer.recomputed_core, 5 * ass() / kTensor);
+  const Tape layer = memory(kTensor, true, RecomputeGranularity::kSelective);
+  EXPECT_EQ(layer.kept(), 34 * sbh() / kTensor);
+  EXPECT_GE(brought_back(layer), 5 * ass() / kTensor);
 }
 
 TEST_P(KorthikantiTable2, FullRecomputation) {
   // 2 s b h, on every tensor-parallel rank.
-  EXPECT_EQ(memory(kTensor, false, RecomputeGranularity::kFull).checkpoint, 2 * sbh());
-  EXPECT_EQ(memory(1, false, RecomputeGranularity::kFull).checkpoint, 2 * sbh());
+  EXPECT_EQ(memory(kTensor, false, RecomputeGranularity::kFull).input_bytes(), 2 * sbh());
+  EXPECT_EQ(memory(1, false, RecomputeGranularity::kFull).input_bytes(), 2 * sbh());
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, KorthikantiTable2, testing::Values(k22b, k175b, k530b, k1t));
@@ -111,20 +120,20 @@ TEST(LayerMemory, DoublesWithFp32Elements) {
   plan.precision = plan::Precision::kFp32;
   const std::int64_t sbh = 256 * 512;
   const std::int64_t ass = 8 * 256 * 256;
-  EXPECT_EQ(layer_memory(gpt({}), plan).stored, 66 * sbh + 9 * ass);
+  EXPECT_EQ(layer_tape(gpt({}), plan).kept(), 66 * sbh + 9 * ass);
 }
 
 TEST(LayerMemory, HasNoMasksWithoutDropout) {
   // Both masks (1 byte each) of 34 s b h, and of the 5 a s^2 b all but the softmax's 2.
   model::ModelSpec model = gpt({});
   model.dropout = 0;
-  EXPECT_EQ(layer_memory(model, split_plan({})).stored, 32 * 256 * 512 + 2 * 8 * 256 * 256);
+  EXPECT_EQ(layer_tape(model, split_plan({})).kept(), 32 * 256 * 512 + 2 * 8 * 256 * 256);
 }
 
 TEST(LayerMemory, KeepsOneFp32NumberPerRowOfFlashAttention) {
   model::ModelSpec model = gpt({});
   model.attention = model::Attention::kFlash;
-  EXPECT_EQ(layer_memory(model, split_plan({})).stored, 34 * 256 * 512 + 4 * 8 * 256);
+  EXPECT_EQ(layer_tape(model, split_plan({})).kept(), 34 * 256 * 512 + 4 * 8 * 256);
 }
 
 /// Llama: norm input, linear input twice each (4 h), queries and attention output (2 h), keys and values with
@@ -132,7 +141,7 @@ TEST(LayerMemory, KeepsOneFp32NumberPerRowOfFlashAttention) {
 TEST(LayerMemory, CountsGroupedQueriesAndAGatedMlp) {
   const model::ModelSpec llama = config::load_model("llama3-8b");
   const std::int64_t values = 4 * 4096 + 2 * 4096 + 2 * 1024 + 3 * 14336;
-  EXPECT_EQ(layer_memory(llama, split_plan({})).stored, 8192 * (2 * values + 4 * 32));
+  EXPECT_EQ(layer_tape(llama, split_plan({})).kept(), 8192 * (2 * values + 4 * 32));
 }
 
 /// The worked example of flash attention: 34 b s h bytes with b = 4, s = h = 4096 are 2.28 GB for a layer, 73
@@ -140,7 +149,7 @@ TEST(LayerMemory, CountsGroupedQueriesAndAGatedMlp) {
 TEST(LayerMemory, OfA7bShapeIsTwoPointTwoEightGigabytes) {
   model::ModelSpec model = gpt({32, 4096, 32, 32000, 4096});
   model.attention = model::Attention::kFlash;
-  const auto bytes = static_cast<double>(layer_memory(model, split_plan({}, 1, 4)).stored);
+  const auto bytes = static_cast<double>(layer_tape(model, split_plan({}, 1, 4)).kept());
   EXPECT_NEAR(bytes / kGiga, 2.28, 0.005);
   EXPECT_NEAR(32 * bytes / kGiga, 73, 0.1);
 }
@@ -160,8 +169,7 @@ ParallelPlan first_stage_plan(const tests::Split& split, std::int64_t micro_batc
 }
 
 Bytes first_stage_activations(const ParallelPlan& plan) {
-  const program::Timeline timeline = run_free(gpt({kLayers}), plan);
-  return of(timeline.ranks.front().memory_at_peak, MemoryCategory::kActivations);
+  return of(memory_of(gpt({kLayers}), plan).front().largest, MemoryCategory::kActivations);
 }
 
 TEST(FirstStage, KeepsAPipelineOfMicroBatchesWith1F1B) {
@@ -204,39 +212,35 @@ TEST(FirstStage, KeepsOnlyInputsWithFullRecomputation) {
 
 TEST(FirstStage, OfAllStagesKeepsTheMost) {
   // 1F1B: stage i has p - i micro-batches in flight; embedding masks are on the first only.
-  const program::Timeline timeline = run_free(gpt({kLayers}), first_stage_plan({2, 4, 1, 1}, 8));
-  ASSERT_EQ(timeline.ranks.size(), 4U);
-  EXPECT_EQ(of(timeline.ranks[1].memory_at_peak, MemoryCategory::kActivations), 3 * 2 * kLayer);
-  EXPECT_EQ(of(timeline.ranks[2].memory_at_peak, MemoryCategory::kActivations), 2 * 2 * kLayer);
+  const std::vector<memory::Profile> stages = memory_of(gpt({kLayers}), first_stage_plan({2, 4, 1, 1}, 8));
+  ASSERT_EQ(stages.size(), 4U);
+  EXPECT_EQ(of(stages[1].largest, MemoryCategory::kActivations), 3 * 2 * kLayer);
+  EXPECT_EQ(of(stages[2].largest, MemoryCategory::kActivations), 2 * 2 * kLayer);
 }
 
 /// Without a pipeline the output layer is on the same rank: 4 s b h / t (1 + V/h), which is the inputs of the
 /// final norm and of the projection (2 bytes each) and the logits in fp32.
 TEST(OutputLayer, KeepsItsInputsAndTheLogits) {
   const ParallelPlan plan = first_stage_plan({2, 1, 1, 1}, 1);
-  const program::Timeline timeline = run_free(gpt({kLayers}), plan);
-  const program::MemoryByCategory& peak = timeline.ranks.front().memory_at_peak;
-  // V / h = 8192 / 512 = 16.
+  // When forward has ended: V / h = 8192 / 512 = 16.
   const Bytes output = 4 * kSbh / 2 * (1 + 16);
-  EXPECT_EQ(of(peak, MemoryCategory::kActivations) + of(peak, MemoryCategory::kLogits),
-            kLayers * kLayer + kMask + output);
-  EXPECT_EQ(of(peak, MemoryCategory::kLogits), 4 * kSbh / 2 * 16);
+  const memory::Profile profile = memory_of(gpt({kLayers}), plan).front();
+  const Bytes state = profile.curve.front().end;
+  EXPECT_EQ(profile.curve[1].end - state, kLayers * kLayer + kMask + output);
+  EXPECT_EQ(of(profile.largest, MemoryCategory::kActivations), kLayers * kLayer + kMask + 4 * kSbh / 2);
 }
 
 TEST(OutputLayer, IsNotSplitBySequenceWithoutSequenceParallelism) {
   const ParallelPlan plan = split_plan({2, 1, 1, 1});
-  const Ends ends = build_ends(gpt({}), plan, kernel_model(tests::round_cluster().gpu, plan), {100e9});
-  EXPECT_EQ(ends.head_stored, 4 * kSbh);
-  EXPECT_EQ(ends.logits_stored, 4 * 256 * 8192 / 2);
-  EXPECT_EQ(ends.embedding_stored, kSbh);
+  EXPECT_EQ(head_tape(gpt({}), plan).kept(), 4 * kSbh + 4 * 256 * 8192 / 2);
+  EXPECT_EQ(embedding_tape(gpt({}), plan).kept(), kSbh);
 }
 
 TEST(Embedding, KeepsNothingWithoutDropout) {
   model::ModelSpec model = gpt({});
   model.dropout = 0;
   const ParallelPlan plan = split_plan({});
-  EXPECT_EQ(build_ends(model, plan, kernel_model(tests::round_cluster().gpu, plan), {100e9}).embedding_stored,
-            0);
+  EXPECT_EQ(embedding_tape(model, plan).kept(), 0);
 }
 
 TEST(ParametersPerRank, AreSplitExceptNormsAndRowParallelBiases) {
@@ -270,7 +274,7 @@ TEST(StageParameters, AddUpToTheModelAndTheLastStagesCopyOfTheEmbedding) {
 
 /// Bytes of state that a rank holds for `model`.
 program::MemoryByCategory state_of(const model::ModelSpec& model, const ParallelPlan& plan) {
-  return run_free(model, plan).ranks.front().memory_at_end;
+  return memory_of(model, plan).front().at_end;
 }
 
 Bytes sum(const program::MemoryByCategory& memory) {
@@ -294,7 +298,7 @@ TEST(ModelState, Takes16BytesPerParameterWithTwoByteGradients) {
 
 TEST(ModelState, Takes18BytesPerParameterWithFp32Gradients) {
   const program::MemoryByCategory state = state_of(gpt({2}), split_plan({}));
-  EXPECT_EQ(of(state, MemoryCategory::kGradients), 4 * kSmall);
+  EXPECT_EQ(of(state, MemoryCategory::kMainGradients), 4 * kSmall);
   EXPECT_EQ(sum(state), 18 * kSmall);
 }
 
@@ -334,7 +338,7 @@ double gib(Bytes bytes) {
 double first_stage_gib(const PublishedModel& published, const ParallelPlan& plan) {
   const double in_flight = schedule::peak_in_flight(schedule::build(plan), 0);
   const auto layers = static_cast<double>(published.layers / published.pipeline);
-  return in_flight * layers * gib(layer_memory(gpt_of(published), plan).stored);
+  return in_flight * layers * gib(layer_tape(gpt_of(published), plan).kept());
 }
 
 TEST(DenseCases, A08_ActivationMemoryOfFourModels) {
@@ -356,15 +360,22 @@ TEST(DenseCases, A08_StateOfTheLayersOfFourModels) {
   }
 }
 
+/// The logits' softmax in fp32, if it is alive at the peak.
+Bytes fp32_logits(const memory::Profile& profile) {
+  for (const memory::LiveTensor& tensor : profile.alive_at_peak) {
+    if (tensor.name == "softmax of the logits in fp32") return tensor.bytes;
+  }
+  return 0;
+}
+
 /// github.com/NVIDIA/Megatron-LM/issues/525: GPT-2 774M with micro-batches of 4 runs out of the 31.74 GiB of
 /// a V100 when it allocates fp32 logits of 4 * 1024 * 50,304 * 4 bytes = 786 MiB.
 TEST(DenseCases, A17_Gpt2LargeDoesNotFitOn32Gigabytes) {
   ParallelPlan plan = split_plan({}, 1, 4);
   plan.precision = plan::Precision::kFp16;
-  const program::Timeline timeline = run_free(gpt({36, 1280, 20, 50257, 1024}), plan);
-  const program::RankTimeline& rank = timeline.ranks.front();
-  EXPECT_EQ(of(rank.memory_at_peak, MemoryCategory::kLogits), 786 * 1024 * 1024);
-  EXPECT_GT(gib(rank.peak_memory), 31.74);
+  const memory::Profile profile = memory_of(gpt({36, 1280, 20, 50257, 1024}), plan).front();
+  EXPECT_EQ(fp32_logits(profile), 786 * 1024 * 1024);
+  EXPECT_GT(gib(profile.peak), 31.74);
 }
 
 /// One sample of 32,768 tokens: logits of 32,768 * 128,256 * 4 bytes are 15.66 GiB; the inputs of 32 layers,
@@ -375,11 +386,10 @@ TEST(DenseCases, A33_LogitsOfALongSampleAreLargerThanAllCheckpoints) {
   model.sequence_length = 32768;
   ParallelPlan plan = split_plan({});
   plan.recompute.granularity = RecomputeGranularity::kFull;
-  const program::Timeline timeline = run_free(model, plan);
-  const program::MemoryByCategory& peak = timeline.ranks.front().memory_at_peak;
-  EXPECT_NEAR(gib(of(peak, MemoryCategory::kLogits)), 15.66, 0.005 * 15.66);
-  EXPECT_NEAR(32 * gib(layer_memory(model, plan).checkpoint), 8.0, 0.005 * 8.0);
-  EXPECT_GT(of(peak, MemoryCategory::kLogits), 32 * layer_memory(model, plan).checkpoint);
+  const Bytes logits = fp32_logits(memory_of(model, plan).front());
+  EXPECT_NEAR(gib(logits), 15.66, 0.005 * 15.66);
+  EXPECT_NEAR(32 * gib(layer_tape(model, plan).input_bytes()), 8.0, 0.005 * 8.0);
+  EXPECT_GT(logits, 32 * layer_tape(model, plan).input_bytes());
 }
 
 /// 8192 tokens of a vocabulary of 151,936 in fp32: 4.637 GiB.
@@ -387,8 +397,7 @@ TEST(DenseCases, A34_LogitsOfABigVocabulary) {
   model::ModelSpec model = config::load_model("llama3-8b");
   model.vocab_size = 151936;
   const ParallelPlan plan = split_plan({});
-  const Ends ends = build_ends(model, plan, kernel_model(tests::round_cluster().gpu, plan), {100e9});
-  EXPECT_NEAR(gib(ends.logits_stored), 4.637, 0.001 * 4.637);
+  EXPECT_NEAR(gib(fp32_logits(memory_of(model, plan).front())), 4.637, 0.001 * 4.637);
 }
 
 /// 16 bytes for each of 6.74 billion parameters: 107.8 GB.

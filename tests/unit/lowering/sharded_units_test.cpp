@@ -111,18 +111,19 @@ TEST(ShardedUnits, LeaveAShardOfTheState) {
   };
   constexpr Bytes kAll = kLayers * kLayer + kRoot;
   EXPECT_EQ(state(Sharding::kZero2, MemoryCategory::kParameters), 2 * kAll);
-  EXPECT_EQ(state(Sharding::kZero2, MemoryCategory::kGradients), 4 * kAll / 4);
+  EXPECT_EQ(state(Sharding::kZero2, MemoryCategory::kMainGradients), 4 * kAll / 4);
   EXPECT_EQ(state(Sharding::kZero3, MemoryCategory::kParameters), 2 * kAll / 4);
-  EXPECT_EQ(state(Sharding::kZero3, MemoryCategory::kGradients), 4 * kAll / 4);
+  EXPECT_EQ(state(Sharding::kZero3, MemoryCategory::kMainGradients), 4 * kAll / 4);
   EXPECT_EQ(state(Sharding::kZero3, MemoryCategory::kOptimizerState), 12 * kAll / 4);
 }
 
 TEST(ShardedUnits, FreeWhatTheyGather) {
   for (const Sharding sharding : {Sharding::kZero2, Sharding::kZero3}) {
-    const program::Timeline timeline = tests::run_free(gpt({kLayers}), sharded_plan(sharding, 2));
-    const program::MemoryByCategory& left = timeline.ranks.front().memory_at_end;
+    const program::MemoryByCategory left =
+        tests::memory_of(gpt({kLayers}), sharded_plan(sharding, 2)).front().at_end;
     EXPECT_EQ(tests::of(left, MemoryCategory::kCommunicationBuffers), 0);
-    EXPECT_EQ(tests::of(left, MemoryCategory::kGradients), 4 * (kLayers * kLayer + kRoot) / 4);
+    EXPECT_EQ(tests::of(left, MemoryCategory::kGradients), 0);
+    EXPECT_EQ(tests::of(left, MemoryCategory::kMainGradients), 4 * (kLayers * kLayer + kRoot) / 4);
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include "sim/engine/executor.hpp"
 #include "sim/lowering/lower.hpp"
+#include "sim/memory/ledger.hpp"
 #include "sim/model/model_spec.hpp"
 #include "sim/plan/plan.hpp"
 #include "sim/program/program.hpp"
@@ -65,6 +66,14 @@ inline plan::ParallelPlan split_plan(const Split& split, std::int64_t micro_batc
 inline std::vector<program::Program> programs_of(const model::ModelSpec& model,
                                                  const plan::ParallelPlan& plan) {
   return lowering::lower(model, plan, round_cluster(), schedule::build(plan));
+}
+
+/// Memory of a rank of each stage.
+inline std::vector<memory::Profile> memory_of(const model::ModelSpec& model, const plan::ParallelPlan& plan) {
+  std::vector<memory::Profile> profiles;
+  for (const program::Program& program : programs_of(model, plan))
+    profiles.push_back(memory::replay(program));
+  return profiles;
 }
 
 /// What one rank of each stage does in a step with free communication.

@@ -25,6 +25,8 @@ struct Outcome {
   ParallelPlan plan;
   program::Job job;
   program::Timeline timeline;
+  std::vector<memory::Profile> memory = {};
+  std::vector<std::optional<Bytes>> reserved = {};
   FlopsPerSecond peak = 0;
   Seconds single_gpu_time = 0;
   std::string name = "run";
@@ -38,6 +40,8 @@ struct Outcome {
                               plan,
                               job,
                               timeline,
+                              memory,
+                              reserved,
                               engine::count_traffic(job),
                               uncontended,
                               "ideal",
@@ -54,6 +58,10 @@ inline Outcome simulated(const model::ModelSpec& model, const ParallelPlan& plan
   Outcome outcome{model, tests::round_cluster(), plan, {}, {}};
   outcome.job = tests::make_job(model, outcome.cluster, plan, {true, free_communication});
   outcome.timeline = engine::make_ideal_executor()->run(outcome.job);
+  for (const program::Program& program : outcome.job.programs) {
+    outcome.memory.push_back(memory::replay(program));
+    outcome.reserved.emplace_back(outcome.memory.back().peak);
+  }
   outcome.peak = lowering::peak_flops(outcome.cluster.gpu, plan);
   outcome.single_gpu_time = lowering::single_gpu_time(model, plan, outcome.cluster.gpu);
   return outcome;
@@ -95,11 +103,14 @@ inline Outcome written_by_hand() {
       rank_timeline(
           2, 10, 8,
           {{Cause::kForward, 3}, {Cause::kBackward, 5}, {Cause::kBubble, 2}, {Cause::kOptimizer, 2}})};
-  program::RankTimeline& fullest = outcome.timeline.ranks[1];
-  fullest.peak_memory = Bytes{30} << 30;
+  outcome.memory.resize(2);
+  outcome.memory[0].peak = Bytes{20} << 30;
+  memory::Profile& fullest = outcome.memory[1];
+  fullest.peak = Bytes{30} << 30;
   fullest.peak_slot = 1;
-  fullest.memory_at_peak[static_cast<std::size_t>(MemoryCategory::kActivations)] = fullest.peak_memory;
-  outcome.timeline.ranks[0].peak_memory = Bytes{20} << 30;
+  fullest.peak_share = 0.5;
+  fullest.at_peak[static_cast<std::size_t>(MemoryCategory::kActivations)] = fullest.peak;
+  outcome.reserved = {std::nullopt, Bytes{33} << 30};
   return outcome;
 }
 

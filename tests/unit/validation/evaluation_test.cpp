@@ -13,7 +13,7 @@ namespace {
 
 Comparison row(const std::string& id, double measured, double simulated, const std::string& group = "",
                Role role = Role::kTested) {
-  return {id, "family", "step", role, {measured, simulated}, group, 1, {}};
+  return {id, "family", "step", role, Unit::kSeconds, {measured, simulated}, group, 1, {}};
 }
 
 Evaluation example() {
@@ -78,7 +78,7 @@ TEST(EvaluationReport, TextNamesErrorsWorstRowsAndWhatIsMissing) {
 
 TEST(EvaluationReport, CsvHasALinePerComparison) {
   const std::string text = report::to_csv(example());
-  EXPECT_NE(text.find("family,a,step,tested,10,11,"), std::string::npos) << text;
+  EXPECT_NE(text.find("family,a,step,tested,s,10,11,"), std::string::npos) << text;
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 5);
 }
 

@@ -215,12 +215,29 @@ TEST(Rows, WhatCannotBeAssumedIsAReasonToSkip) {
   };
   EXPECT_EQ(skipped("mbs: 1, gbs: 16", "mbs: null"), "incomplete: plan.mbs, plan.gbs unknown");
   EXPECT_EQ(skipped("A100-SXM4-80GB", "P100-SXM2-16GB"), "there is no preset for the GPU 'P100-SXM2-16GB'");
-  EXPECT_EQ(skipped("kind: train_step", "kind: memory"), "rows of kind 'memory' are not simulated");
+  EXPECT_EQ(skipped("kind: train_step", "kind: lora"), "rows of kind 'lora' are not simulated");
   EXPECT_EQ(skipped("tier: A", "tier: C"), "tier C: a secondary source");
-  EXPECT_EQ(skipped("iteration_time_s: 1.5", "oom: true"), "ran out of memory when measured");
-  EXPECT_EQ(skipped("iteration_time_s: 1.5", "peak_memory_GB: 3"), "no time was measured");
+  EXPECT_EQ(skipped("iteration_time_s: 1.5", "tflops: 3"), "neither time nor memory was measured");
   EXPECT_EQ(skipped("seq: 1024", "seq: 1024, moe: {experts: 8}"),
             "mixture-of-experts models are not supported by this version");
+}
+
+TEST(Rows, MemoryIsReadInTheUnitAndKindThatItIsGivenIn) {
+  const auto row_with = [](const std::string& measured) {
+    std::string text = complete();
+    return only_row(text.replace(text.find("iteration_time_s: 1.5"), 21, measured));
+  };
+  EXPECT_TRUE(row_with("oom: true").out_of_memory.value());
+  const Row device = row_with("peak_memory_GB: 3");
+  ASSERT_EQ(device.memory.size(), 1U);
+  EXPECT_EQ(device.memory[0].bytes, 3'000'000'000);
+  EXPECT_EQ(device.memory[0].kind, MemoryKind::kDevice);
+  EXPECT_FALSE(device.out_of_memory.value());
+  EXPECT_EQ(row_with("peak_memory_GiB: 1, memory_counts: reserved").memory.at(0).kind, MemoryKind::kReserved);
+  const Row both = row_with("peak_alloc_GiB: 1, peak_reserved_GiB: 2, memory_counts: device");
+  ASSERT_EQ(both.memory.size(), 2U);
+  EXPECT_EQ(both.memory[0].kind, MemoryKind::kAllocated);
+  EXPECT_EQ(both.memory[1].bytes, Bytes{2} << 30);
 }
 
 TEST(Rows, AMalformedRowIsReportedAndTheOthersGoOn) {

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/lowering/layer_tape.hpp"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace trainsim::lowering {
+
+namespace {
+
+using plan::RecomputeGranularity;
+using program::MemoryCategory;
+
+/// Writes the operations of a transformer layer in order.
+class LayerTape {
+ public:
+  LayerTape(const model::ModelSpec& model, const plan::ParallelPlan& plan)
+      : model_(model),
+        plan_(plan),
+        shapes_(model, plan),
+        residual_(shapes_.residual_elements * shapes_.element) {}
+
+  Tape build();
+
+ private:
+  bool repeats(bool plan::RecomputeModules::*module) const {
+    return plan_.recompute.granularity == RecomputeGranularity::kSelective && plan_.recompute.modules.*module;
+  }
+  Bytes width(std::int64_t columns) const { return shapes_.tokens * columns * shapes_.element; }
+  TensorId gathered(const std::string& what) {
+    return tape_.tensor("gathered " + what, shapes_.sequence_parallel ? shapes_.residual_bytes() : 0,
+                        MemoryCategory::kCommunicationBuffers);
+  }
+  TensorId norm(const std::string& name, TensorId input);
+  TensorId column_parallel(const std::string& name, TensorId input, std::int64_t columns, Repeat repeat);
+  TensorId row_parallel(const std::string& name, TensorId input, Repeat repeat);
+  TensorId add_residual(const std::string& name, TensorId branch, TensorId residual);
+  TensorId attention(TensorId input);
+  /// What the attention core reads, and the tensors that hold it.
+  struct Heads {
+    TensorId queries_and_keys;
+    TensorId values;
+    std::vector<TensorId> storage;
+  };
+  Heads heads(TensorId projected);
+  TensorId core(const Heads& heads);
+  void standard_core(const Heads& heads, TensorId output, Repeat repeat);
+  TensorId mlp(TensorId input);
+
+  const model::ModelSpec& model_;
+  const plan::ParallelPlan& plan_;
+  Shapes shapes_;
+  Bytes residual_;
+  Tape tape_;
+};
+
+Tape LayerTape::build() {
+  const TensorId input = tape_.tensor("layer input", residual_);
+  tape_.set_input(input);
+  const TensorId middle = add_residual("attention residual", attention(norm("attention norm", input)), input);
+  tape_.set_output(add_residual("mlp residual", mlp(norm("mlp norm", middle)), middle));
+  return std::move(tape_);
+}
+
+/// RMSNorm without a fused kernel works on an fp32 copy of its input and casts the result before it
+/// multiplies with the weight; automatic differentiation keeps both.
+TensorId LayerTape::norm(const std::string& name, TensorId input) {
+  const bool rms = model_.normalization == model::Normalization::kRmsNorm;
+  Operation operation{name, {input}, {}, {tape_.tensor(name + " output", residual_)}, {input}, {}, {}, {}};
+  if (plan_.fusion == plan::Fusion::kNone && rms && shapes_.element < 4) {
+    const Bytes elements = shapes_.residual_elements;
+    for (const TensorId copy : {tape_.tensor(name + " input in fp32", 4 * elements),
+                                tape_.tensor(name + " before its weight", elements * shapes_.element)}) {
+      operation.writes.push_back(copy);
+      operation.keeps.push_back(copy);
+    }
+  }
+  const bool fused_into_backward = plan_.fusion == plan::Fusion::kCompiled;
+  if (fused_into_backward || repeats(&plan::RecomputeModules::norm)) operation.repeat = Repeat::kOutput;
+  const TensorId output = operation.writes.front();
+  tape_.add(std::move(operation));
+  return output;
+}
+
+/// With sequence parallelism the input is gathered for the multiply, and again in backward, where the input's
+/// gradient is whole, too, before it is scattered.
+TensorId LayerTape::column_parallel(const std::string& name, TensorId input, std::int64_t columns,
+                                    Repeat repeat) {
+  const TensorId output = tape_.tensor(name + " output", width(columns));
+  const TensorId whole = tape_.tensor(name + " input gradient of all ranks",
+                                      shapes_.sequence_parallel ? shapes_.residual_bytes() : 0);
+  tape_.add({name,
+             {input},
+             {},
+             {output},
+             {input},
+             {gathered(name + " input")},
+             {gathered(name + " input again"), whole},
+             repeat});
+  return output;
+}
+
+/// With sequence parallelism the partial sums are whole before they are scattered.
+TensorId LayerTape::row_parallel(const std::string& name, TensorId input, Repeat repeat) {
+  const TensorId output = tape_.tensor(name + " output", residual_);
+  const TensorId partial =
+      tape_.tensor(name + " partial sums", shapes_.sequence_parallel ? shapes_.residual_bytes() : 0);
+  tape_.add({name, {input}, {}, {output}, {input}, {partial}, {gathered(name + " output gradient")}, repeat});
+  return output;
+}
+
+TensorId LayerTape::add_residual(const std::string& name, TensorId branch, TensorId residual) {
+  const TensorId output = tape_.tensor(name + " output", residual_);
+  if (model_.dropout > 0) {
+    const TensorId mask = tape_.tensor(name + " dropout mask", shapes_.residual_elements);
+    tape_.add({name, {branch}, {residual}, {output, mask}, {mask}, {}, {}, {}});
+  } else {
+    tape_.add({name, {}, {branch, residual}, {output}, {}, {}, {}, {}});
+  }
+  return output;
+}
+
+/// Queries, keys and values as the core takes them: views of the projection, or tensors of their own where
+/// they are rotated, or where keys and values have fewer heads; repeated for every query head if the
+/// framework does so. Their gradients are put together again for the projection's.
+LayerTape::Heads LayerTape::heads(TensorId projected) {
+  const bool grouped = shapes_.key_value_heads != shapes_.heads;
+  const bool copied = model_.position_embedding == model::PositionEmbedding::kRotary || grouped;
+  const bool repeated = grouped && plan_.framework != plan::Framework::kMegatron;
+  const Bytes keys = width(repeated ? shapes_.query_width : shapes_.key_value_width);
+  const Bytes queries_and_keys = width(shapes_.query_width) + keys;
+  Heads heads{};
+  heads.queries_and_keys = copied ? tape_.tensor("queries and keys", queries_and_keys)
+                                  : tape_.view("queries and keys", queries_and_keys);
+  heads.values = copied ? tape_.tensor("values", keys) : tape_.view("values", keys);
+  heads.storage = copied ? std::vector{heads.queries_and_keys, heads.values} : std::vector{projected};
+  tape_.add({"split into heads", {projected}, {}, {heads.queries_and_keys, heads.values}, {}, {}, {}, {}});
+  return heads;
+}
+
+TensorId LayerTape::attention(TensorId input) {
+  const std::int64_t columns = shapes_.query_width + 2 * shapes_.key_value_width;
+  const TensorId projected = column_parallel("qkv", input, columns, Repeat::kNever);
+  return row_parallel("attention projection", core(heads(projected)), Repeat::kNever);
+}
+
+TensorId LayerTape::core(const Heads& heads) {
+  const bool again = repeats(&plan::RecomputeModules::core_attention);
+  const Repeat repeat = again ? Repeat::kChain : Repeat::kNever;
+  const TensorId output = tape_.tensor("attention output", width(shapes_.query_width));
+  if (model_.attention == model::Attention::kStandard) {
+    standard_core(heads, output, repeat);
+    return output;
+  }
+  // One fp32 number per row for backward, which sums the gradient of queries in fp32.
+  const Bytes rows = 4 * shapes_.tokens * shapes_.heads;
+  const TensorId sums = tape_.tensor("attention log-sum-exp", rows);
+  const TensorId work =
+      tape_.tensor("query gradient in fp32", 4 * shapes_.tokens * shapes_.query_width + rows);
+  std::vector<TensorId> keeps = heads.storage;
+  keeps.insert(keeps.end(), {output, sums});
+  tape_.add({"attention core",
+             {heads.queries_and_keys, heads.values},
+             {},
+             {output, sums},
+             keeps,
+             {},
+             {work},
+             repeat});
+  return output;
+}
+
+/// 5 a s^2 b bytes with dropout: softmax output, mask and dropped-out probabilities (Korthikanti et al. 2022,
+/// section 4.1).
+void LayerTape::standard_core(const Heads& heads, TensorId output, Repeat repeat) {
+  const Bytes scores = shapes_.tokens * shapes_.heads * model_.sequence_length;
+  const TensorId raw = tape_.tensor("attention scores", scores * shapes_.element);
+  TensorId weights = tape_.tensor("attention softmax", scores * shapes_.element);
+  tape_.add({"attention scores", {heads.queries_and_keys}, {}, {raw}, heads.storage, {}, {}, repeat});
+  tape_.add({"attention softmax", {raw}, {}, {weights}, {weights}, {}, {}, repeat});
+  if (model_.dropout > 0) {
+    const TensorId dropped = tape_.tensor("attention probabilities", scores * shapes_.element);
+    const TensorId mask = tape_.tensor("attention dropout mask", scores);
+    tape_.add({"attention dropout", {weights}, {}, {dropped, mask}, {mask}, {}, {}, repeat});
+    weights = dropped;
+  }
+  std::vector<TensorId> keeps = heads.storage;
+  keeps.push_back(weights);
+  tape_.add({"attention values", {weights, heads.values}, {}, {output}, keeps, {}, {}, repeat});
+}
+
+/// A gated activation without fusion keeps the activated gate beside its two inputs and their product.
+TensorId LayerTape::mlp(TensorId input) {
+  const bool all_again = repeats(&plan::RecomputeModules::mlp);
+  const Repeat repeat = all_again ? Repeat::kChain : Repeat::kNever;
+  const TensorId inner = column_parallel("mlp in", input, shapes_.mlp_inputs * shapes_.ffn, repeat);
+  const TensorId activated = tape_.tensor("activation output", width(shapes_.ffn));
+  Operation activation{"activation", {inner}, {}, {activated}, {inner}, {}, {}, repeat};
+  if (model_.gated() && plan_.fusion == plan::Fusion::kNone) {
+    activation.writes.push_back(tape_.tensor("activated gate", width(shapes_.ffn)));
+    activation.keeps.push_back(activation.writes.back());
+  }
+  const bool fused_into_backward = plan_.fusion == plan::Fusion::kCompiled;
+  if (!all_again && (fused_into_backward || repeats(&plan::RecomputeModules::activation)))
+    activation.repeat = Repeat::kOutput;
+  tape_.add(std::move(activation));
+  return row_parallel("mlp out", activated, repeat);
+}
+
+}  // namespace
+
+Tape layer_tape(const model::ModelSpec& model, const plan::ParallelPlan& plan) {
+  return LayerTape(model, plan).build();
+}
+
+/// The embedding's gradient is as large as the table, and is added to the gradients once it is complete; with
+/// units of their own it is part of the root's.
+Tape embedding_tape(const model::ModelSpec& model, const plan::ParallelPlan& plan) {
+  const Shapes shapes(model, plan);
+  Tape tape;
+  const TensorId output = tape.tensor("embedding output", shapes.residual_elements * shapes.element);
+  const bool part_of_unit = plan.shards_parameters();
+  const TensorId table = tape.tensor("gradient of the embedding table",
+                                     part_of_unit ? 0 : shapes.vocab * shapes.hidden * shapes.element);
+  Operation lookup{"embedding", {}, {}, {output}, {}, {}, {table}, {}};
+  if (model.dropout > 0) {
+    lookup.writes.push_back(tape.tensor("embedding dropout mask", shapes.residual_elements));
+    lookup.keeps.push_back(lookup.writes.back());
+  }
+  tape.add(std::move(lookup));
+  tape.set_output(output);
+  return tape;
+}
+
+namespace {
+
+/// Megatron-LM turns an fp32 copy of the logits into their softmax in place, keeps it, and makes the gradient
+/// in the same place; a cast brings it back to compute precision.
+void add_loss_in_place(Tape& tape, TensorId logits, Bytes elements) {
+  const TensorId softmax =
+      tape.kept_as("softmax of the logits in fp32", 4 * elements, MemoryCategory::kLogits);
+  tape.add({"cross-entropy", {logits}, {}, {softmax}, {softmax}, {}, {}, {}});
+}
+
+/// PyTorch's cross-entropy: an fp32 copy, its log-softmax, which is kept; backward makes an fp32 gradient of
+/// the log-softmax and one of the copy.
+void add_loss_of_pytorch(Tape& tape, TensorId logits, Bytes elements) {
+  const TensorId copy = tape.tensor("logits in fp32", 4 * elements, MemoryCategory::kLogits);
+  const TensorId softmax = tape.kept_as("log-softmax of the logits", 4 * elements, MemoryCategory::kLogits);
+  tape.add({"logits to fp32", {logits}, {}, {copy}, {}, {}, {}, {}});
+  tape.add({"log-softmax", {copy}, {}, {softmax}, {softmax}, {}, {}, {}});
+  const TensorId loss = tape.tensor("loss", 0);
+  // The training loop holds on to the logits until it has the loss.
+  tape.add({"loss", {softmax}, {}, {loss}, {}, {}, {}, {}, {logits}});
+}
+
+}  // namespace
+
+Tape head_tape(const model::ModelSpec& model, const plan::ParallelPlan& plan) {
+  const Shapes shapes(model, plan);
+  const Bytes residual = shapes.residual_elements * shapes.element;
+  const Bytes elements = shapes.tokens * shapes.vocab;
+  const Bytes whole = shapes.sequence_parallel ? shapes.residual_bytes() : 0;
+  const bool fused = plan.loss == plan::Loss::kFused;
+  // Megatron-LM hands automatic differentiation a placeholder for the gradient that it accumulates elsewhere.
+  const bool placeholder = plan.transformer_engine && plan.gradient_accumulation_fusion;
+  Tape tape;
+  const TensorId input = tape.tensor("final norm input", residual);
+  const TensorId normed = tape.tensor("final norm output", residual);
+  const TensorId logits = fused ? tape.overwritten_by_gradient("logits", shapes.element * elements)
+                                : tape.tensor("logits", shapes.element * elements, MemoryCategory::kLogits);
+  const TensorId gathered =
+      tape.tensor("gathered final norm output", whole, MemoryCategory::kCommunicationBuffers);
+  const TensorId again =
+      tape.tensor("gathered final norm output again", whole, MemoryCategory::kCommunicationBuffers);
+  const TensorId partial = tape.tensor("final norm output gradient of all ranks", whole);
+  const TensorId held = tape.tensor("placeholder for the output projection's gradient",
+                                    placeholder ? shapes.vocab * shapes.hidden * shapes.element : 0);
+  tape.set_input(input);
+  tape.add({"final norm", {input}, {}, {normed}, {input}, {}, {}, {}});
+  Operation projection{"output projection",    {normed}, {}, {logits}, {normed}, {gathered},
+                       {again, partial, held}, {}};
+  // Its backward reads the gradient that is in the place of the logits.
+  if (fused) projection.keeps.push_back(logits);
+  tape.add(std::move(projection));
+  if (fused) return tape;
+  if (plan.framework == plan::Framework::kMegatron) {
+    add_loss_in_place(tape, logits, elements);
+  } else {
+    add_loss_of_pytorch(tape, logits, elements);
+  }
+  return tape;
+}
+
+}  // namespace trainsim::lowering

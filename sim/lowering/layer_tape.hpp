@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "sim/lowering/layer.hpp"
+#include "sim/lowering/tape.hpp"
+#include "sim/model/model_spec.hpp"
+#include "sim/plan/plan.hpp"
+
+namespace trainsim::lowering {
+
+/// Tensors of one transformer layer and micro-batch on one rank. With dropout, GPT shapes and 2-byte elements
+/// what it keeps are the rows of Korthikanti et al. 2022, table 2; what else lives for a while is what
+/// Megatron-LM or PyTorch allocate. Statistics of norms (8 bytes per token) are left out.
+Tape layer_tape(const model::ModelSpec& model, const plan::ParallelPlan& plan);
+/// The same before the first layer: lookup, positions and dropout.
+Tape embedding_tape(const model::ModelSpec& model, const plan::ParallelPlan& plan);
+/// The same behind the last layer: final norm, logits and loss.
+Tape head_tape(const model::ModelSpec& model, const plan::ParallelPlan& plan);
+
+}  // namespace trainsim::lowering

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/lowering/state.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+#include <set>
+#include <utility>
+
+#include "sim/lowering/layer.hpp"
+#include "sim/lowering/lower.hpp"
+
+namespace trainsim::lowering {
+
+namespace {
+
+using plan::Framework;
+using plan::Sharding;
+using program::MemoryCategory;
+
+/// Parameters that DeepSpeed gathers into one bucket before it reduces them (its reduce_bucket_size).
+constexpr std::int64_t kDeepSpeedBucket = 500'000'000;
+
+/// Collects the state of one rank.
+class StateList {
+ public:
+  StateList(const plan::ParallelPlan& plan, std::int64_t parameters) : plan_(plan), parameters_(parameters) {}
+
+  /// `bytes` for each parameter, sharded from a stage of ZeRO on.
+  void add(const std::string& name, MemoryCategory category, double bytes, Sharding from,
+           bool made_in_step = false) {
+    const std::int64_t held = shard_of(parameters_, plan_.sharding >= from, plan_);
+    add_bytes(name, category, static_cast<Bytes>(std::llround(bytes * static_cast<double>(held))),
+              made_in_step);
+  }
+  void add_bytes(const std::string& name, MemoryCategory category, Bytes bytes, bool made_in_step = false) {
+    if (bytes > 0) tensors_.push_back({name, category, bytes, made_in_step});
+  }
+  std::vector<StateTensor> take() { return std::move(tensors_); }
+
+ private:
+  const plan::ParallelPlan& plan_;
+  std::int64_t parameters_;
+  std::vector<StateTensor> tensors_;
+};
+
+/// Megatron-LM's multiplies add to the fp32 sums directly; DeepSpeed keeps low-precision gradients beside
+/// them.
+void add_gradients(StateList& state, const plan::ParallelPlan& plan) {
+  const bool sums = plan.gradient_bytes > plan.element_bytes();
+  if (sums && plan.framework == Framework::kDeepSpeed) {
+    state.add("gradients", MemoryCategory::kGradients, static_cast<double>(plan.element_bytes()),
+              Sharding::kZero2);
+  }
+  state.add(sums ? "main gradients" : "gradients",
+            sums ? MemoryCategory::kMainGradients : MemoryCategory::kGradients,
+            static_cast<double>(plan.gradient_bytes), Sharding::kZero2);
+}
+
+/// Parameters of the pieces that a rank's shard is made of: a piece of every weight for FSDP, else a stretch
+/// of weights from the model's end, where contiguous buffers begin.
+std::vector<std::int64_t> shard_pieces(const plan::ParallelPlan& plan, std::int64_t parameters,
+                                       const std::vector<std::int64_t>& weights) {
+  std::int64_t left = shard_of(parameters, plan.sharding >= Sharding::kZero1, plan);
+  std::vector<std::int64_t> pieces;
+  for (auto weight = weights.rbegin(); weight != weights.rend() && left > 0; ++weight) {
+    const bool of_each = plan.framework == Framework::kFsdp;
+    const std::int64_t piece =
+        std::min(left, shard_of(*weight, of_each && plan.sharding >= Sharding::kZero1, plan));
+    pieces.push_back(piece);
+    left -= piece;
+  }
+  return pieces;
+}
+
+/// Adam has two moments, each in a tensor of its own.
+void add_moments(StateList& state, const plan::ParallelPlan& plan, std::int64_t parameters,
+                 const std::vector<std::int64_t>& weights) {
+  const double bytes = moment_bytes(plan.optimizer);
+  const bool two = plan.optimizer == plan::Optimizer::kAdam || plan.optimizer == plan::Optimizer::kAdam8Bit;
+  int part = 0;
+  for (const std::int64_t piece : shard_pieces(plan, parameters, weights)) {
+    const Bytes whole = std::llround(bytes * static_cast<double>(piece));
+    const Bytes first = two ? whole / 2 : whole;
+    for (const Bytes moment : {first, whole - first}) {
+      state.add_bytes("optimizer moments, part " + std::to_string(++part), MemoryCategory::kOptimizerState,
+                      moment, true);
+    }
+  }
+}
+
+/// Distinct shapes of a layer's weights, in bytes of compute precision.
+Bytes placeholder_bytes(const model::ModelSpec& model, const plan::ParallelPlan& plan) {
+  const Shapes shapes(model, plan);
+  const std::int64_t h = shapes.hidden;
+  using Shape = std::pair<std::int64_t, std::int64_t>;
+  const std::set<Shape> weights = {{shapes.query_width + 2 * shapes.key_value_width, h},
+                                   {h, shapes.query_width},
+                                   {shapes.mlp_inputs * shapes.ffn, h},
+                                   {h, shapes.ffn}};
+  Bytes bytes = 0;
+  for (const auto& [out, in] : weights) bytes += out * in * shapes.element;
+  return bytes;
+}
+
+}  // namespace
+
+std::int64_t shard_of(std::int64_t count, bool sharded, const plan::ParallelPlan& plan) {
+  return sharded ? (count + plan.shard_ranks() - 1) / plan.shard_ranks() : count;
+}
+
+double moment_bytes(plan::Optimizer optimizer) {
+  switch (optimizer) {
+    case plan::Optimizer::kAdam:
+      return 8.0;
+    case plan::Optimizer::kAdam8Bit:
+      return 2.0 * (1.0 + 4.0 / 256.0);
+    case plan::Optimizer::kLion:
+    case plan::Optimizer::kSgdMomentum:
+      return 4.0;
+    case plan::Optimizer::kSgd:
+    case plan::Optimizer::kAdafactor:
+      return 0.0;
+  }
+  return 0.0;
+}
+
+std::vector<std::int64_t> weights_of_stage(const model::ModelSpec& model, const plan::ParallelPlan& plan,
+                                           std::int64_t stage) {
+  const Shapes shapes(model, plan);
+  const std::int64_t h = shapes.hidden;
+  const std::int64_t layer = layer_parameters_per_rank(model, plan);
+  std::int64_t left = stage_parameters(model, plan, stage);
+  std::vector<std::int64_t> weights;
+  const auto add = [&](std::int64_t parameters) {
+    weights.push_back(parameters);
+    left -= parameters;
+  };
+  if (stage == 0) add(embedding_parameters_per_rank(model, plan));
+  const std::array<std::int64_t, 4> large = {h * (shapes.query_width + 2 * shapes.key_value_width),
+                                             shapes.query_width * h, h * shapes.mlp_inputs * shapes.ffn,
+                                             shapes.ffn * h};
+  const std::int64_t small = layer - std::accumulate(large.begin(), large.end(), std::int64_t{0});
+  const bool last = stage == plan.pipeline_parallel - 1;
+  const std::int64_t head = last ? head_parameters_per_rank(model, plan, plan.pipeline_parallel > 1) : 0;
+  while (left > head) {
+    for (const std::int64_t weight : large) add(weight);
+    add(small);
+  }
+  if (left > 0) add(left);
+  return weights;
+}
+
+std::vector<StateTensor> state_tensors(const model::ModelSpec& model, const plan::ParallelPlan& plan,
+                                       std::int64_t stage) {
+  const std::int64_t parameters = stage_parameters(model, plan, stage);
+  StateList state(plan, parameters);
+  const auto element = static_cast<double>(plan.element_bytes());
+  const bool fp32 = plan.precision == plan::Precision::kFp32;
+  if (plan.framework == Framework::kFsdp) {
+    state.add("parameters in fp32", MemoryCategory::kParameters, 4.0, Sharding::kZero2);
+    state.add("gradients in fp32", MemoryCategory::kGradients, 4.0, Sharding::kZero2);
+  } else {
+    state.add("parameters", MemoryCategory::kParameters, element, Sharding::kZero3);
+    add_gradients(state, plan);
+    if (!fp32) state.add("master parameters", MemoryCategory::kOptimizerState, 4.0, Sharding::kZero1);
+  }
+  add_moments(state, plan, parameters, weights_of_stage(model, plan, stage));
+  if (plan.framework == Framework::kDeepSpeed && plan.sharding != Sharding::kNone) {
+    // Two, of which one fills while the other is reduced.
+    const auto bucket = static_cast<double>(std::min(parameters, kDeepSpeedBucket));
+    state.add_bytes("reduction buckets", MemoryCategory::kCommunicationBuffers,
+                    static_cast<Bytes>(2.0 * bucket * element), true);
+  }
+  if (plan.transformer_engine && plan.gradient_accumulation_fusion) {
+    state.add_bytes("placeholders for weight gradients", MemoryCategory::kTemporary,
+                    placeholder_bytes(model, plan), true);
+  }
+  return state.take();
+}
+
+}  // namespace trainsim::lowering

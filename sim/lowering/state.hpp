@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <string>
+#include <vector>
+
+#include "sim/base/units.hpp"
+#include "sim/model/model_spec.hpp"
+#include "sim/plan/plan.hpp"
+#include "sim/program/program.hpp"
+
+namespace trainsim::lowering {
+
+/// A tensor that lives as long as training does.
+struct StateTensor {
+  std::string name;
+  program::MemoryCategory category = program::MemoryCategory::kParameters;
+  Bytes bytes = 0;
+  /// Whether it first appears in the first step, after its backward has begun.
+  bool made_in_step = false;
+};
+
+/// Bytes of an fp32 optimizer's own state per parameter, without the fp32 parameter: two moments for Adam (8,
+/// or 2 and a scale of 4 bytes for each of 256 in 8 bits, as bitsandbytes keeps them), one for Lion and
+/// momentum (4), none for SGD; Adafactor's row and column sums are left out.
+double moment_bytes(plan::Optimizer optimizer);
+
+/// Parameters of each weight on a rank of a stage, in the order of the model; small ones of a layer together.
+std::vector<std::int64_t> weights_of_stage(const model::ModelSpec& model, const plan::ParallelPlan& plan,
+                                           std::int64_t stage);
+
+/// Parameters, gradients, optimizer state and permanent buffers of a rank of a stage, as the plan's framework
+/// and sharding keep them (docs/modelling.md, "State"). The moments are tensors by weight, which is what the
+/// caching allocator has to find room for.
+std::vector<StateTensor> state_tensors(const model::ModelSpec& model, const plan::ParallelPlan& plan,
+                                       std::int64_t stage);
+
+/// `count` or a shard of it, rounded up.
+std::int64_t shard_of(std::int64_t count, bool sharded, const plan::ParallelPlan& plan);
+
+}  // namespace trainsim::lowering

@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/lowering/tape.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace trainsim::lowering {
+
+using program::MemoryCategory;
+
+namespace {
+
+bool contains(const std::vector<TensorId>& list, TensorId tensor) {
+  return std::find(list.begin(), list.end(), tensor) != list.end();
+}
+
+}  // namespace
+
+TensorId Tape::tensor(std::string name, Bytes bytes, MemoryCategory category) {
+  tensors_.push_back({std::move(name), bytes, bytes, category, MemoryCategory::kActivations});
+  return tensors_.size() - 1;
+}
+
+TensorId Tape::kept_as(std::string name, Bytes bytes, MemoryCategory kept) {
+  tensors_.push_back({std::move(name), bytes, bytes, kept, kept});
+  return tensors_.size() - 1;
+}
+
+TensorId Tape::overwritten_by_gradient(std::string name, Bytes bytes) {
+  const TensorId tensor = kept_as(std::move(name), bytes, MemoryCategory::kLogits);
+  tensors_[tensor].gradient_bytes = 0;
+  return tensor;
+}
+
+TensorId Tape::view(std::string name, Bytes bytes) {
+  const TensorId tensor = this->tensor(std::move(name), 0);
+  tensors_[tensor].gradient_bytes = bytes;
+  return tensor;
+}
+
+std::string Tape::text(std::size_t name) const {
+  const std::string& tensor = tensors_[name / kParts].name;
+  switch (name % kParts) {
+    case kValue:
+      return tensor;
+    case kGradient:
+      return "gradient of " + tensor;
+    default:
+      return "second term of the gradient of " + tensor;
+  }
+}
+
+/// Walks the operations forward or backward and writes down what is allocated and freed.
+class Tape::Walk {
+ public:
+  Walk(const Tape& tape, Keep keep, MemoryCategory kept, bool input_there);
+
+  void forward();
+  void backward();
+  MemoryTrace trace() { return std::move(trace_); }
+
+ private:
+  Bytes bytes_of(TensorId tensor, Part part) const {
+    const Tensor& what = tape_.tensors_[tensor];
+    return part == kValue ? what.bytes : what.gradient_bytes;
+  }
+  void allocate(TensorId tensor, Part part, MemoryCategory category);
+  void free(TensorId tensor, Part part);
+  void allocate_value(TensorId tensor, MemoryCategory kept);
+  /// Frees a value that nobody reads or keeps any more.
+  void release_value(TensorId tensor);
+  void run_forward(const Operation& operation, MemoryCategory kept);
+  void run_backward(std::size_t index);
+  /// Runs operations again whose outputs are needed and gone.
+  void repeat_for(std::size_t index);
+  void repeat(std::size_t index, std::size_t current);
+  /// Counts what those operations whose backward is still to come want of tensors that are made again.
+  void claim_again(std::size_t begin, std::size_t end, std::size_t current);
+  bool made_in(TensorId tensor, std::size_t begin, std::size_t end) const {
+    const std::size_t source = writer(tensor);
+    return source >= begin && source < end;
+  }
+  template <class Work>
+  void with_buffers(const std::vector<TensorId>& buffers, const Work& work) {
+    for (const TensorId buffer : buffers) allocate(buffer, kValue, tape_.tensors_[buffer].category);
+    work();
+    for (const TensorId buffer : buffers) free(buffer, kValue);
+  }
+  std::pair<std::size_t, std::size_t> chain_around(std::size_t index) const;
+  void add_gradient(TensorId tensor);
+  void share_gradient(TensorId tensor, TensorId from);
+  void release_gradient(TensorId tensor);
+  std::size_t writer(TensorId tensor) const;
+  /// Whether an operation's claim on a tensor outlives its forward.
+  bool claims(std::size_t operation, TensorId tensor) const;
+  void count_claims(Keep keep);
+
+  const Tape& tape_;
+  MemoryCategory kept_category_;
+  MemoryTrace trace_;
+  bool backward_ = false;
+  std::vector<bool> alive_;
+  /// Operations of forward that have yet to read a tensor, and operations whose backward needs it.
+  std::vector<int> readers_;
+  std::vector<int> claims_;
+  /// By tensor: whose gradient storage it uses, and how many use a tensor's.
+  std::vector<TensorId> gradient_;
+  std::vector<int> sharers_;
+};
+
+Tape::Walk::Walk(const Tape& tape, Keep keep, MemoryCategory kept, bool input_there)
+    : tape_(tape),
+      kept_category_(kept),
+      alive_(tape.tensors_.size(), false),
+      readers_(tape.tensors_.size(), 0),
+      claims_(tape.tensors_.size(), 0),
+      gradient_(tape.tensors_.size(), kNoTensor),
+      sharers_(tape.tensors_.size(), 0) {
+  for (const Operation& operation : tape_.operations_) {
+    for (const TensorId tensor : operation.reads) ++readers_[tensor];
+    for (const TensorId tensor : operation.adds) ++readers_[tensor];
+    for (const TensorId tensor : operation.looks_at) ++readers_[tensor];
+  }
+  count_claims(keep);
+  if (input_there) alive_[tape_.input_] = true;
+}
+
+std::size_t Tape::Walk::writer(TensorId tensor) const {
+  for (std::size_t i = 0; i < tape_.operations_.size(); ++i) {
+    if (contains(tape_.operations_[i].writes, tensor)) return i;
+  }
+  return tape_.operations_.size();
+}
+
+std::pair<std::size_t, std::size_t> Tape::Walk::chain_around(std::size_t index) const {
+  const auto in_chain = [this](std::size_t i) { return tape_.operations_[i].repeat == Repeat::kChain; };
+  if (!in_chain(index)) return {index, index + 1};
+  std::size_t begin = index;
+  std::size_t end = index + 1;
+  while (begin > 0 && in_chain(begin - 1)) --begin;
+  while (end < tape_.operations_.size() && in_chain(end)) ++end;
+  return {begin, end};
+}
+
+bool Tape::Walk::claims(std::size_t operation, TensorId tensor) const {
+  const Operation& claimant = tape_.operations_[operation];
+  const std::size_t source = writer(tensor);
+  if (source == tape_.operations_.size()) return true;
+  const Operation& origin = tape_.operations_[source];
+  if (origin.repeat == Repeat::kOutput && source != operation) return false;
+  if (claimant.repeat == Repeat::kNever) return true;
+  const auto [begin, end] = chain_around(operation);
+  return source < begin || source >= end;
+}
+
+void Tape::Walk::count_claims(Keep keep) {
+  if (keep == Keep::kInput) ++claims_[tape_.input_];
+  if (keep != Keep::kAll) return;
+  for (std::size_t i = 0; i < tape_.operations_.size(); ++i) {
+    const Operation& operation = tape_.operations_[i];
+    for (const TensorId tensor : operation.keeps) claims_[tensor] += claims(i, tensor) ? 1 : 0;
+    if (operation.repeat == Repeat::kNever) continue;
+    // To run again an operation needs what it read.
+    for (const TensorId tensor : operation.reads) {
+      if (!contains(operation.keeps, tensor)) claims_[tensor] += claims(i, tensor) ? 1 : 0;
+    }
+  }
+}
+
+void Tape::Walk::allocate(TensorId tensor, Part part, MemoryCategory category) {
+  const Bytes bytes = bytes_of(tensor, part);
+  if (bytes > 0) trace_.push_back({kParts * tensor + part, bytes, category, true});
+}
+
+void Tape::Walk::free(TensorId tensor, Part part) {
+  const Bytes bytes = bytes_of(tensor, part);
+  if (bytes > 0) trace_.push_back({kParts * tensor + part, bytes, tape_.tensors_[tensor].category, false});
+}
+
+void Tape::Walk::allocate_value(TensorId tensor, MemoryCategory kept) {
+  if (alive_[tensor]) return;
+  alive_[tensor] = true;
+  const Tensor& what = tape_.tensors_[tensor];
+  const bool usual = what.kept == MemoryCategory::kActivations;
+  allocate(tensor, kValue, claims_[tensor] > 0 ? (usual ? kept : what.kept) : what.category);
+}
+
+void Tape::Walk::release_value(TensorId tensor) {
+  const bool handed_over = tensor == tape_.output_ && !backward_;
+  if (!alive_[tensor] || readers_[tensor] > 0 || claims_[tensor] > 0 || handed_over) return;
+  alive_[tensor] = false;
+  free(tensor, kValue);
+}
+
+void Tape::Walk::run_forward(const Operation& operation, MemoryCategory kept) {
+  with_buffers(operation.forward_buffers, [&] {
+    for (const TensorId tensor : operation.writes) allocate_value(tensor, kept);
+  });
+  for (const std::vector<TensorId>* list : {&operation.reads, &operation.adds, &operation.looks_at}) {
+    for (const TensorId tensor : *list) {
+      --readers_[tensor];
+      release_value(tensor);
+    }
+  }
+  for (const TensorId tensor : operation.writes) release_value(tensor);
+}
+
+void Tape::Walk::forward() {
+  if (tape_.input_ != kNoTensor) allocate_value(tape_.input_, kept_category_);
+  for (const Operation& operation : tape_.operations_) run_forward(operation, kept_category_);
+  if (tape_.output_ != kNoTensor && claims_[tape_.output_] == 0) free(tape_.output_, kValue);
+}
+
+void Tape::Walk::add_gradient(TensorId tensor) {
+  const bool first = gradient_[tensor] == kNoTensor;
+  allocate(tensor, first ? kGradient : kTerm, MemoryCategory::kTemporary);
+  if (!first) return;
+  gradient_[tensor] = tensor;
+  ++sharers_[tensor];
+}
+
+void Tape::Walk::share_gradient(TensorId tensor, TensorId from) {
+  // A second term is added to what is there.
+  if (gradient_[tensor] != kNoTensor) return;
+  gradient_[tensor] = gradient_[from];
+  ++sharers_[gradient_[from]];
+}
+
+void Tape::Walk::release_gradient(TensorId tensor) {
+  const TensorId storage = std::exchange(gradient_[tensor], kNoTensor);
+  if (storage != kNoTensor && --sharers_[storage] == 0) free(storage, kGradient);
+}
+
+void Tape::Walk::claim_again(std::size_t begin, std::size_t end, std::size_t current) {
+  for (std::size_t i = 0; i <= current; ++i) {
+    const Operation& operation = tape_.operations_[i];
+    for (const TensorId tensor : operation.keeps) claims_[tensor] += made_in(tensor, begin, end) ? 1 : 0;
+    if (i < begin || i >= end) continue;
+    for (const TensorId tensor : operation.reads) readers_[tensor] += made_in(tensor, begin, end) ? 1 : 0;
+  }
+}
+
+void Tape::Walk::repeat(std::size_t index, std::size_t current) {
+  const auto [begin, end] = chain_around(index);
+  claim_again(begin, end, current);
+  for (std::size_t i = begin; i < end; ++i) {
+    const Operation& operation = tape_.operations_[i];
+    with_buffers(operation.forward_buffers, [&] {
+      for (const TensorId tensor : operation.writes) allocate_value(tensor, MemoryCategory::kRecomputation);
+    });
+    for (const TensorId tensor : operation.reads) {
+      if (!made_in(tensor, begin, end)) continue;
+      --readers_[tensor];
+      release_value(tensor);
+    }
+    for (const TensorId tensor : operation.writes) release_value(tensor);
+  }
+}
+
+void Tape::Walk::repeat_for(std::size_t index) {
+  for (const TensorId tensor : tape_.operations_[index].keeps) {
+    if (!alive_[tensor] && tape_.tensors_[tensor].bytes > 0) repeat(writer(tensor), index);
+  }
+}
+
+void Tape::Walk::run_backward(std::size_t index) {
+  const Operation& operation = tape_.operations_[index];
+  repeat_for(index);
+  std::vector<TensorId> terms;
+  with_buffers(operation.backward_buffers, [&] {
+    for (const TensorId tensor : operation.reads) {
+      if (gradient_[tensor] != kNoTensor) terms.push_back(tensor);
+      add_gradient(tensor);
+    }
+    for (const TensorId tensor : operation.adds) share_gradient(tensor, operation.writes.front());
+  });
+  for (const TensorId tensor : operation.writes) release_gradient(tensor);
+  for (const TensorId tensor : operation.keeps) {
+    --claims_[tensor];
+    release_value(tensor);
+  }
+  if (operation.repeat != Repeat::kNever) {
+    for (const TensorId tensor : operation.reads) {
+      if (contains(operation.keeps, tensor) || !claims(index, tensor)) continue;
+      --claims_[tensor];
+      release_value(tensor);
+    }
+  }
+  for (const TensorId tensor : terms) free(tensor, kTerm);
+}
+
+void Tape::Walk::backward() {
+  backward_ = true;
+  // Where forward has left off: what is claimed is there.
+  std::fill(readers_.begin(), readers_.end(), 0);
+  for (std::size_t tensor = 0; tensor < alive_.size(); ++tensor) alive_[tensor] = claims_[tensor] > 0;
+  if (tape_.output_ != kNoTensor) add_gradient(tape_.output_);
+  for (std::size_t i = tape_.operations_.size(); i > 0; --i) run_backward(i - 1);
+  if (tape_.input_ != kNoTensor) release_gradient(tape_.input_);
+}
+
+MemoryTrace Tape::forward(Keep keep) const {
+  Walk walk(*this, keep, MemoryCategory::kActivations, false);
+  walk.forward();
+  return walk.trace();
+}
+
+MemoryTrace Tape::again(bool input_kept) const {
+  Walk walk(*this, Keep::kAll, MemoryCategory::kRecomputation, input_kept);
+  walk.forward();
+  return walk.trace();
+}
+
+MemoryTrace Tape::backward() const {
+  Walk walk(*this, Keep::kAll, MemoryCategory::kActivations, false);
+  walk.backward();
+  return walk.trace();
+}
+
+TapeTraces::TapeTraces(const Tape& tape)
+    : forward(tape.forward()),
+      forward_keeping_input(tape.has_input() ? tape.forward(Keep::kInput) : MemoryTrace{}),
+      forward_keeping_nothing(tape.forward(Keep::kNothing)),
+      again(tape.again(false)),
+      again_after_kept_input(tape.has_input() ? tape.again(true) : MemoryTrace{}),
+      backward(tape.backward()) {
+  for (std::size_t name = 0; name < tape.names(); ++name) texts.push_back(tape.text(name));
+}
+
+Bytes Tape::kept() const {
+  Bytes bytes = 0;
+  for (const MemoryChange& change : forward()) bytes += change.allocates ? change.bytes : -change.bytes;
+  return bytes;
+}
+
+}  // namespace trainsim::lowering

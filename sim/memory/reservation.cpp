@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/memory/reservation.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "sim/memory/live_set.hpp"
+
+namespace trainsim::memory {
+
+using program::Instruction;
+using program::Opcode;
+using program::Program;
+using program::Stream;
+
+namespace {
+
+/// Micro-batches that are replayed at either end of a step beside those in flight.
+constexpr std::int32_t kMoreMicroBatches = 2;
+
+/// Most micro-batches whose forward is done and backward is not.
+std::int32_t most_in_flight(const Program& program) {
+  std::int32_t now = 0;
+  std::int32_t most = 1;
+  for (const program::SlotInfo& slot : program.slots) {
+    if (slot.chunk != 0) continue;
+    now += slot.kind == 'F' ? 1 : slot.kind == 'B' ? -1 : 0;
+    most = std::max(most, now);
+  }
+  return most;
+}
+
+/// Runs the memory of one program through an allocator.
+class Replay {
+ public:
+  Replay(const Program& program, CachingAllocator& allocator)
+      : program_(program), allocator_(allocator), live_(program), late_(program.tensors.size(), false) {
+    for (const std::uint32_t tensor : program.late_tensors) late_[tensor] = true;
+    const std::int32_t ends = most_in_flight(program) + kMoreMicroBatches;
+    std::int32_t last = 0;
+    for (const program::SlotInfo& slot : program.slots) last = std::max(last, slot.micro_batch);
+    skip_from_ = ends;
+    skip_to_ = last + 1 - ends;
+  }
+
+  /// One step; `state` is allocated before its first slot, and only if `with_state`.
+  void step(bool with_state) {
+    bool skipped = false;
+    bool begun = false;
+    for (const Instruction& instruction : program_.stream(Stream::kCompute)) {
+      if (instruction.op == Opcode::kSlotBegin) {
+        begun = true;
+        const std::int32_t micro_batch = program_.slots[instruction.id].micro_batch;
+        skipped = micro_batch >= skip_from_ && micro_batch < skip_to_;
+      }
+      const bool memory = instruction.op == Opcode::kAllocate || instruction.op == Opcode::kFree;
+      // State stays from the first step on.
+      const bool again = !begun && !with_state;
+      if ((memory && !skipped && !again && !(is_late(instruction.id))) || !memory) follow(instruction);
+      if (instruction.op == Opcode::kSlotEnd) skipped = false;
+    }
+  }
+
+  void allocate_late_state() {
+    for (const Instruction& instruction : program_.stream(Stream::kCompute)) {
+      if (instruction.op == Opcode::kSlotBegin) return;
+      if (instruction.op == Opcode::kAllocate && is_late(instruction.id)) follow(instruction);
+    }
+  }
+
+ private:
+  bool is_late(std::uint32_t tensor) const { return late_[tensor]; }
+  void follow(const Instruction& instruction) {
+    live_.follow(
+        instruction, [&] { return allocator_.allocate(static_cast<Bytes>(instruction.amount)); },
+        [&](CachingAllocator::Block block) { allocator_.free(block); });
+  }
+
+  const Program& program_;
+  CachingAllocator& allocator_;
+  LiveSet<CachingAllocator::Block> live_;
+  std::vector<bool> late_;
+  std::int32_t skip_from_ = 0;
+  std::int32_t skip_to_ = 0;
+};
+
+}  // namespace
+
+Reservation reserve(const Program& program, Segments segments, Bytes capacity) {
+  CachingAllocator allocator(segments, capacity);
+  Replay replay(program, allocator);
+  replay.step(true);
+  replay.allocate_late_state();
+  replay.step(false);
+  return {allocator.peak_allocated(), allocator.peak_reserved()};
+}
+
+}  // namespace trainsim::memory

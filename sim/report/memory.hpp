@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/report/summary.hpp"
+
+namespace trainsim::report {
+
+/// The answer to "how much of this fits?".
+struct FleetAnswer {
+  /// "largest micro_batch_size", "largest sequence_length", "fewest gpus".
+  std::string question;
+  /// The number, and what comes with it ("TP8 PP2 DP1"); 0 and why when there is none.
+  std::int64_t value = 0;
+  std::string note;
+};
+
+/// What `trainsim memory` shows of a run.
+struct MemoryReport {
+  Summary summary;
+  /// Index into Summary::ranks of the simulated rank, and the rank that it stands for here.
+  std::size_t rank = 0;
+  std::int64_t rank_id = 0;
+  std::vector<FleetAnswer> answers;
+};
+
+/// Peak, categories, tensors and curve of one rank, all stages beside it, and changes that would help.
+std::string to_text(const MemoryReport& report);
+/// The same with the whole curve, as JSON that ends in a newline (docs/output.md).
+std::string to_json(const MemoryReport& report);
+
+/// "plan.recompute=full: fits with 9.3 GiB to spare and costs 24 % step time".
+std::string change_text(const MemoryChange& change);
+
+}  // namespace trainsim::report

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/memory/ledger.hpp"
+
+#include <stdexcept>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "sim/memory/reservation.hpp"
+
+namespace trainsim::memory {
+namespace {
+
+using program::Instruction;
+using program::MemoryCategory;
+using program::Opcode;
+using program::Program;
+using program::Stream;
+
+/// A program of state (100), two micro-batches whose forward allocates 10 and backward frees it, with a
+/// buffer of 5 in the middle of each backward.
+class Step {
+ public:
+  Step() {
+    program_.tensors = {"state", "activation", "buffer"};
+    memory(Opcode::kAllocate, 0, 100, MemoryCategory::kParameters);
+    for (const std::int32_t micro_batch : {0, 1}) {
+      begin('F', micro_batch);
+      memory(Opcode::kAllocate, 1, 10, MemoryCategory::kActivations);
+      compute(1);
+      end();
+    }
+    for (const std::int32_t micro_batch : {0, 1}) {
+      begin('B', micro_batch);
+      compute(3);
+      memory(Opcode::kAllocate, 2, 5, MemoryCategory::kTemporary);
+      compute(1);
+      memory(Opcode::kFree, 2, 5, MemoryCategory::kTemporary);
+      memory(Opcode::kFree, 1, 10, MemoryCategory::kTemporary);
+      end();
+    }
+  }
+  void memory(Opcode op, std::uint32_t tensor, double bytes, MemoryCategory category) {
+    Instruction instruction;
+    instruction.op = op;
+    instruction.id = tensor;
+    instruction.amount = bytes;
+    instruction.memory = category;
+    push(instruction);
+  }
+  Program& program() { return program_; }
+
+ private:
+  void push(const Instruction& instruction) { program_.stream(Stream::kCompute).push_back(instruction); }
+  void begin(char kind, std::int32_t micro_batch) {
+    Instruction instruction;
+    instruction.op = Opcode::kSlotBegin;
+    instruction.id = static_cast<std::uint32_t>(program_.slots.size());
+    program_.slots.push_back({kind, micro_batch, 0});
+    push(instruction);
+  }
+  void end() {
+    Instruction instruction;
+    instruction.op = Opcode::kSlotEnd;
+    push(instruction);
+  }
+  void compute(double seconds) {
+    Instruction instruction;
+    instruction.op = Opcode::kCompute;
+    instruction.amount = seconds;
+    push(instruction);
+  }
+
+  Program program_;
+};
+
+TEST(Ledger, FindsThePeakAndWhereItIs) {
+  Step step;
+  const Profile profile = replay(step.program());
+  EXPECT_EQ(profile.peak, 125);
+  EXPECT_EQ(profile.peak_slot, 2);
+  EXPECT_DOUBLE_EQ(profile.peak_share, 0.75);
+  EXPECT_EQ(profile.at_peak[static_cast<std::size_t>(MemoryCategory::kActivations)], 20);
+  EXPECT_EQ(profile.at_end[static_cast<std::size_t>(MemoryCategory::kParameters)], 100);
+  EXPECT_EQ(profile.at_end[static_cast<std::size_t>(MemoryCategory::kActivations)], 0);
+}
+
+TEST(Ledger, ListsWhatIsAliveLargestFirst) {
+  Step step;
+  const std::vector<LiveTensor> alive = replay(step.program()).alive_at_peak;
+  ASSERT_EQ(alive.size(), 4U);
+  EXPECT_EQ(alive[0].name, "state");
+  EXPECT_EQ(alive[0].micro_batch, -1);
+  EXPECT_EQ(alive[1].name, "activation");
+  EXPECT_EQ(alive[1].micro_batch, 0);
+  EXPECT_EQ(alive[2].micro_batch, 1);
+  EXPECT_EQ(alive[3].name, "buffer");
+}
+
+TEST(Ledger, DrawsACurveWithOnePointPerSlot) {
+  Step step;
+  const std::vector<MemoryPoint> curve = replay(step.program()).curve;
+  ASSERT_EQ(curve.size(), 6U);
+  EXPECT_EQ(curve[0].end, 100);
+  EXPECT_EQ(curve[2].begin, 110);
+  EXPECT_EQ(curve[2].end, 120);
+  EXPECT_EQ(curve[3].peak, 125);
+  EXPECT_EQ(curve[4].end, 100);
+}
+
+TEST(Ledger, RefusesToFreeWhatIsNotThere) {
+  Step step;
+  step.memory(Opcode::kFree, 1, 10, MemoryCategory::kActivations);
+  EXPECT_THROW(replay(step.program()), std::logic_error);
+}
+
+TEST(Reservation, MakesRoomForStateThatAppearsLate) {
+  // Blocks of 512 bytes: the late state is allocated after the first step, beside what that has cached.
+  Step step;
+  step.program().late_tensors = {0};
+  const Reservation held = reserve(step.program(), Segments::kFixed);
+  EXPECT_EQ(held.peak_allocated, 4 * 512);
+  EXPECT_EQ(held.peak_reserved, 2 * 1024 * 1024);
+}
+
+}  // namespace
+}  // namespace trainsim::memory
