@@ -8,6 +8,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include "sim/cli/auto_recompute.hpp"
 #include "sim/cli/bench.hpp"
 #include "sim/cli/calibrate.hpp"
 #include "sim/cli/exit_code.hpp"
@@ -84,7 +85,8 @@ report::Uncertainty scaled(report::Uncertainty uncertainty, Seconds step_time) {
 
 int run(const Options& options) {
   for (const std::string& assertion : options.assertions) report::check_assertion_early(assertion);
-  const config::Experiment experiment = config::load(options.subject, options.overrides);
+  config::Experiment experiment = config::load(options.subject, options.overrides);
+  const std::string chosen = choose_recomputation(experiment);
   OutputFile output(options.output);
   // The text on a terminal repeats them at its end.
   if (options.format != Format::kText || !options.output.empty()) {
@@ -107,6 +109,7 @@ int run(const Options& options) {
     summary.notes = report::explain(summary);
   }
   bar.clear();
+  if (!chosen.empty()) summary.notes.push_back(chosen);
   summary.jitter = jitter;
   if (uncertainty) summary.uncertainty = scaled(std::move(*uncertainty), summary.step_time);
   if (folding_check) summary.notes.push_back(folding_check->compare(summary));
@@ -146,9 +149,11 @@ report::CheckReport check_report(const config::Experiment& experiment) {
 }
 
 int check(const Options& options) {
-  const config::Experiment experiment = config::load(options.subject, options.overrides);
+  config::Experiment experiment = config::load(options.subject, options.overrides);
+  const std::string chosen = choose_recomputation(experiment);
   OutputFile output(options.output);
-  const report::CheckReport report = check_report(experiment);
+  report::CheckReport report = check_report(experiment);
+  if (!chosen.empty()) report.derived.emplace_back("recompute", chosen);
   output.write(options.format == Format::kJson ? report::to_json(report) : report::to_text(report));
   return kDone;
 }

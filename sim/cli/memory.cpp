@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "sim/base/diagnostics.hpp"
+#include "sim/cli/auto_recompute.hpp"
 #include "sim/cli/simulate.hpp"
 
 namespace trainsim::cli {
@@ -46,7 +47,9 @@ Bytes available(const Experiment& experiment) {
 /// The configuration with changes; nothing if they make it illegal.
 std::optional<Experiment> changed(const std::string& subject, const Overrides& overrides) {
   try {
-    return config::load(subject, overrides);
+    Experiment experiment = config::load(subject, overrides);
+    choose_recomputation(experiment);
+    return experiment;
   } catch (const InputError&) {
     return std::nullopt;
   }
@@ -280,8 +283,9 @@ std::vector<report::MemoryChange> memory_changes(const std::string& subject, con
   if (any_fits(list)) std::erase_if(list, [](const Candidate& each) { return each.headroom() < 0; });
   if (list.size() > kMostTimed) list.resize(kMostTimed);
   const Seconds base = ideal_step_time(experiment);
-  std::vector<report::MemoryChange> changes;
-  for (const Candidate& candidate : list) changes.push_back(change_of(candidate, base));
+  std::vector<report::MemoryChange> changes(list.size());
+  std::transform(list.begin(), list.end(), changes.begin(),
+                 [base](const Candidate& candidate) { return change_of(candidate, base); });
   if (any_fits(list)) {
     std::stable_sort(changes.begin(), changes.end(), [](const auto& a, const auto& b) {
       return a.relative_step_time < b.relative_step_time;
@@ -292,14 +296,16 @@ std::vector<report::MemoryChange> memory_changes(const std::string& subject, con
 }
 
 report::MemoryReport describe_memory(const MemoryRequest& request, const engine::Progress& progress) {
-  const Experiment experiment = config::load(request.subject, request.overrides);
+  Experiment experiment = config::load(request.subject, request.overrides);
   check_rank(request, experiment);
+  const std::string chosen = choose_recomputation(experiment);
   report::MemoryReport report;
   report.summary = simulate(experiment, true, progress, Reservation::kAll);
   report.rank = index_of(request, experiment, report.summary);
   report.rank_id = request.rank.value_or(report.summary.ranks[report.rank].rank);
   if (report.summary.verdict != report::Verdict::kFits)
     report.summary.changes = memory_changes(request.subject, request.overrides, experiment, kMostChanges);
+  if (!chosen.empty()) report.summary.notes.push_back(chosen);
   if (!request.largest.empty()) report.answers.push_back(largest_of(request, experiment));
   if (request.fewest_gpus) report.answers.push_back(fewest_gpus(request, experiment));
   return report;

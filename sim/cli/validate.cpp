@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "sim/base/diagnostics.hpp"
+#include "sim/cli/auto_recompute.hpp"
 #include "sim/cli/collective_time.hpp"
 #include "sim/cli/progress_bar.hpp"
 #include "sim/cli/simulate.hpp"
@@ -65,14 +66,15 @@ validation::LayerTime layer_times(config::Experiment experiment) {
 /// Simulates a row; what a worker sends.
 std::string simulate_row(const Row& row, const std::vector<std::string>& overrides) {
   try {
-    const config::Experiment experiment = config::resolve(row.config, overrides, row.id);
+    config::Experiment experiment = config::resolve(row.config, overrides, row.id);
+    choose_recomputation(experiment);
     std::ostringstream text;
     text.precision(17);
     text << kSimulated;
     if (row.step_time || !row.memory.empty() || row.out_of_memory) {
       const report::Summary summary = simulate(experiment, true, {});
       text << " " << summary.step_time << " " << summary.peak_memory << " " << summary.peak_reserved << " "
-           << summary.memory_reserve << " " << summary.fits;
+           << summary.memory_reserve << " " << static_cast<int>(summary.verdict);
     }
     if (row.layer_time) {
       const validation::LayerTime times = layer_times(experiment);
@@ -129,8 +131,8 @@ class Collector {
     double allocated = 0;
     double reserved = 0;
     double overhead = 0;
-    bool fits = true;
-    text >> time >> allocated >> reserved >> overhead >> fits;
+    int verdict = 0;
+    text >> time >> allocated >> reserved >> overhead >> verdict;
     if (row.step_time) add(row, "step", {*row.step_time, time});
     for (const validation::MeasuredMemory& memory : row.memory) {
       using validation::MemoryKind;
@@ -140,7 +142,12 @@ class Collector {
       add(row, to_string(memory.kind), {static_cast<double>(memory.bytes), simulated},
           validation::Unit::kBytes);
     }
-    if (row.out_of_memory) evaluation_.fits.push_back({row.id, row.family, !*row.out_of_memory, fits});
+    if (!row.out_of_memory) return;
+    // Borderline is right either way.
+    const auto what = static_cast<report::Verdict>(verdict);
+    const bool fits =
+        what == report::Verdict::kBorderline ? !*row.out_of_memory : what == report::Verdict::kFits;
+    evaluation_.fits.push_back({row.id, row.family, !*row.out_of_memory, fits});
   }
 
   void add(const Row& row, const std::string& quantity, const validation::Pair& values,

@@ -95,8 +95,30 @@ void read_recompute(Section& section, ParallelPlan& plan) {
   if (value != nullptr && value->kind == Kind::kMap) {
     plan.recompute = read_recompute_mapping(*section.mapping("recompute", true));
   } else {
-    plan.recompute.granularity = section.defaulted("recompute", as_granularity(), "none");
+    const Words<std::optional<RecomputeGranularity>> legal = {{"none", RecomputeGranularity::kNone},
+                                                              {"selective", RecomputeGranularity::kSelective},
+                                                              {"full", RecomputeGranularity::kFull},
+                                                              {"auto", std::nullopt}};
+    const std::optional<RecomputeGranularity> given =
+        section.defaulted("recompute", as_choice(legal), "none");
+    plan.recompute.granularity = given.value_or(RecomputeGranularity::kNone);
+    plan.recompute.automatic = !given;
   }
+}
+
+void read_lora(Section& section, ParallelPlan& plan) {
+  std::optional<Section> lora = section.mapping("lora", false);
+  if (!lora) return;
+  plan.lora.rank = lora->required("rank", as_count({1, 1'000'000}));
+  if (lora->raw("modules") != nullptr) {
+    plan.lora.attention = plan.lora.mlp = false;
+    const Words<bool plan::Lora::*> names = {{"attention", &plan::Lora::attention},
+                                             {"mlp", &plan::Lora::mlp}};
+    for (bool plan::Lora::*module : lora->list("modules", as_choice(names))) plan.lora.*module = true;
+    if (!plan.lora.attention && !plan.lora.mlp)
+      lora->fail("modules", "names no module; write attention, mlp or both, or leave plan.lora out");
+  }
+  lora->finish();
 }
 
 /// all, node, or a number of ranks.
@@ -291,6 +313,7 @@ void read_plan(Section& section, ParallelPlan& plan) {
   const std::optional<std::int64_t> accumulation = read_batch(section, plan);
   read_schedule(section, plan);
   read_recompute(section, plan);
+  read_lora(section, plan);
   read_sharding(section, plan);
   read_numbers(section, plan);
   plan.pipeline_layout = section.list("pipeline_layout", as_count({0, kLayers.most}));

@@ -50,7 +50,7 @@ Pass head_backward(const KernelBook& book) {
   if (shapes.sequence_parallel) add_join(pass);
   add_start(pass, reduction(shapes), bytes);
   add_compute(pass, "logits weight gradient", Cause::kBackward,
-              book.weight_gradient("logits", shapes.hidden, shapes.vocab, weights));
+              book.trained_gradients("logits", {shapes.hidden, shapes.vocab, false}, weights));
   add_join(pass);
   add_compute(pass, "final norm backward", Cause::kBackward, book.norm_backward());
   return pass;

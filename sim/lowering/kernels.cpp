@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/lowering/kernels.hpp"
 
+#include <utility>
+
 namespace trainsim::lowering {
 
 namespace {
@@ -180,6 +182,7 @@ Kernels KernelBook::embedding_forward() const {
 }
 
 Kernels KernelBook::embedding_backward() const {
+  if (plan_.lora.active()) return {};
   const auto n = static_cast<double>(shapes_.tokens * shapes_.hidden);
   // Read the gradient, read and write the rows it is added to.
   const double bytes = kernels_.element_bytes() + 2.0 * static_cast<double>(plan_.gradient_bytes);
@@ -235,6 +238,30 @@ Kernels KernelBook::weight_gradient(const char* name, std::int64_t in, std::int6
   const double bytes = kernels_.element_bytes() + 2.0 * static_cast<double>(plan_.gradient_bytes);
   return {kernels_.matmul_beside(multiply, shape, {shapes_.element, false}, communication),
           kernels_.stream("gradient accumulation", static_cast<double>(in * out) * bytes)};
+}
+
+Kernels KernelBook::linear(const char* name, const LinearShape& shape) const {
+  Kernels kernels = {linear(name, shape.in, shape.out)};
+  if (!shape.adapted) return kernels;
+  const std::int64_t rank = plan_.lora.rank;
+  kernels.push_back(linear("adapter in", shape.in, rank));
+  kernels.push_back(linear("adapter out", rank, shape.out));
+  kernels.push_back(pass("adapter add", static_cast<double>(shapes_.tokens * shape.out), 6.0));
+  return kernels;
+}
+
+Kernels KernelBook::trained_gradients(const char* name, const LinearShape& shape,
+                                      Seconds communication) const {
+  if (!plan_.lora.active()) return weight_gradient(name, shape.in, shape.out, communication);
+  if (!shape.adapted) return {};
+  const std::int64_t rank = plan_.lora.rank;
+  Kernels kernels = weight_gradient("adapter out", rank, shape.out);
+  kernels.push_back(input_gradient("adapter out", rank, shape.out));
+  for (program::Kernel& kernel : weight_gradient("adapter in", shape.in, rank))
+    kernels.push_back(std::move(kernel));
+  kernels.push_back(input_gradient("adapter in", shape.in, rank));
+  kernels.push_back(pass("adapter gradient add", static_cast<double>(shapes_.tokens * shape.in), 6.0));
+  return kernels;
 }
 
 }  // namespace trainsim::lowering

@@ -43,10 +43,15 @@ class KernelBook {
   /// gradient precision, in the multiply itself or in a pass of its own. `communication` is how long a
   /// collective of the rank runs beside the multiply.
   program::Kernel linear(const char* name, std::int64_t in, std::int64_t out) const;
+  /// A layer's linear with the adapter beside it, if it has one.
+  Kernels linear(const char* name, const LinearShape& shape) const;
   program::Kernel input_gradient(const char* name, std::int64_t in, std::int64_t out,
                                  Seconds communication = 0) const;
   Kernels weight_gradient(const char* name, std::int64_t in, std::int64_t out,
                           Seconds communication = 0) const;
+  /// Gradients of what is trained of a layer's linear: its weight, its adapter (whose share of the input
+  /// gradient is here, too), or nothing.
+  Kernels trained_gradients(const char* name, const LinearShape& shape, Seconds communication = 0) const;
   /// Time of a tensor-parallel collective over `bytes` with nothing else on the network; 0 when multiplies do
   /// not run beside communication.
   Seconds overlapped_time(program::CollectiveOp op, double bytes) const;

@@ -22,9 +22,10 @@ Kernels joined(Kernels first, const Kernels& second) {
 /// not needed.
 class LayerBuilder {
  public:
-  LayerBuilder(const plan::ParallelPlan& plan, const KernelBook& book)
+  LayerBuilder(const model::ModelSpec& model, const plan::ParallelPlan& plan, const KernelBook& book)
       : plan_(plan),
         book_(book),
+        linears_(layer_linears(model, plan)),
         shapes_(book.shapes()),
         bytes_(static_cast<double>(shapes_.residual_bytes())) {}
 
@@ -51,27 +52,30 @@ class LayerBuilder {
   CollectiveOp reduction() const {
     return shapes_.sequence_parallel ? CollectiveOp::kReduceScatter : CollectiveOp::kAllReduce;
   }
-  void column_parallel_backward(Pass& pass, const char* name, std::int64_t in, std::int64_t out) const;
-  Kernels row_parallel_backward(const char* name, std::int64_t in, std::int64_t out) const {
-    return joined({book_.input_gradient(name, in, out)}, book_.weight_gradient(name, in, out));
+  void column_parallel_backward(Pass& pass, const char* name, const LinearShape& linear) const;
+  Kernels row_parallel_backward(const char* name, const LinearShape& linear) const {
+    return joined({book_.input_gradient(name, linear.in, linear.out)}, book_.trained_gradients(name, linear));
   }
-  std::int64_t qkv_width() const { return shapes_.query_width + 2 * shapes_.key_value_width; }
+  const LinearShape& qkv() const { return linears_[0]; }
+  const LinearShape& attention_output() const { return linears_[1]; }
+  const LinearShape& mlp_in() const { return linears_[2]; }
+  const LinearShape& mlp_out() const { return linears_[3]; }
 
   const plan::ParallelPlan& plan_;
   const KernelBook& book_;
+  std::array<LinearShape, 4> linears_;
   const Shapes& shapes_;
   double bytes_;
 };
 
 Pass LayerBuilder::forward() const {
-  const std::int64_t h = shapes_.hidden;
   Pass pass;
   add_compute(pass, "norm", Cause::kForward, book_.norm_forward());
   gather_input(pass);
-  Kernels attention = {book_.linear("qkv", h, qkv_width())};
+  Kernels attention = book_.linear("qkv", qkv());
   attention = joined(attention, book_.rotary());
   attention = joined(attention, book_.attention_core_forward());
-  attention.push_back(book_.linear("attention output", shapes_.query_width, h));
+  attention = joined(attention, book_.linear("attention output", attention_output()));
   add_compute(pass, "attention", Cause::kForward, attention);
   reduce_output(pass);
   add_compute(pass, "residual + norm", Cause::kForward,
@@ -84,11 +88,8 @@ Pass LayerBuilder::forward() const {
 }
 
 Kernels LayerBuilder::mlp_kernels() const {
-  const std::int64_t h = shapes_.hidden;
-  Kernels mlp = {book_.linear("mlp in", h, shapes_.mlp_inputs * shapes_.ffn)};
-  mlp = joined(mlp, book_.activation_forward());
-  mlp.push_back(book_.linear("mlp out", shapes_.ffn, h));
-  return mlp;
+  const Kernels inner = joined(book_.linear("mlp in", mlp_in()), book_.activation_forward());
+  return joined(inner, book_.linear("mlp out", mlp_out()));
 }
 
 /// The whole MLP as in forward, communication included, or its activation alone.
@@ -105,43 +106,41 @@ void LayerBuilder::repeat_mlp(Pass& pass) const {
 /// Input gradient first, so that its reduction can run beside the weight gradient; with sequence parallelism
 /// the saved input shard is gathered again beside the input gradient (Korthikanti et al. 2022,
 /// section 4.2.2).
-void LayerBuilder::column_parallel_backward(Pass& pass, const char* name, std::int64_t in,
-                                            std::int64_t out) const {
+void LayerBuilder::column_parallel_backward(Pass& pass, const char* name, const LinearShape& linear) const {
   const Seconds weights = book_.overlapped_time(reduction(), bytes_);
   const Seconds inputs =
       shapes_.sequence_parallel ? book_.overlapped_time(CollectiveOp::kAllGather, bytes_) : 0;
   if (shapes_.sequence_parallel) add_start(pass, CollectiveOp::kAllGather, bytes_);
   add_compute(pass, std::string(name) + " input gradient", Cause::kBackward,
-              {book_.input_gradient(name, in, out, inputs)});
+              {book_.input_gradient(name, linear.in, linear.out, inputs)});
   if (shapes_.sequence_parallel) add_join(pass);
   add_start(pass, reduction(), bytes_);
   add_compute(pass, std::string(name) + " weight gradient", Cause::kBackward,
-              book_.weight_gradient(name, in, out, weights));
+              book_.trained_gradients(name, linear, weights));
   add_join(pass);
 }
 
 Pass LayerBuilder::backward() const {
-  const std::int64_t h = shapes_.hidden;
   Pass pass;
   add_compute(pass, "residual backward", Cause::kBackward, book_.residual_backward());
   repeat_mlp(pass);
   gather_input(pass);
   add_compute(pass, "mlp backward", Cause::kBackward,
-              joined(row_parallel_backward("mlp out", shapes_.ffn, h), book_.activation_backward()));
+              joined(row_parallel_backward("mlp out", mlp_out()), book_.activation_backward()));
   repeat_norm(pass);
-  column_parallel_backward(pass, "mlp in", h, shapes_.mlp_inputs * shapes_.ffn);
+  column_parallel_backward(pass, "mlp in", mlp_in());
   add_compute(pass, "norm + residual backward", Cause::kBackward,
               joined(book_.norm_backward(), book_.residual_backward()));
   gather_input(pass);
   add_compute(pass, "attention output backward", Cause::kBackward,
-              row_parallel_backward("attention output", shapes_.query_width, h));
+              row_parallel_backward("attention output", attention_output()));
   if (repeats(&plan::RecomputeModules::core_attention)) {
     add_compute(pass, "attention core", Cause::kRecompute, book_.attention_core_forward());
   }
   add_compute(pass, "attention backward", Cause::kBackward,
               joined(book_.attention_core_backward(), book_.rotary()));
   repeat_norm(pass);
-  column_parallel_backward(pass, "qkv", h, qkv_width());
+  column_parallel_backward(pass, "qkv", qkv());
   add_compute(pass, "norm backward", Cause::kBackward, book_.norm_backward());
   return pass;
 }
@@ -170,7 +169,7 @@ Shapes::Shapes(const model::ModelSpec& model, const plan::ParallelPlan& plan)
 LayerPasses layer_passes(const model::ModelSpec& model, const plan::ParallelPlan& plan,
                          const cost::KernelModel& kernels, const RingEstimate& ring) {
   const KernelBook book(model, plan, kernels, ring);
-  const LayerBuilder builder(plan, book);
+  const LayerBuilder builder(model, plan, book);
   const auto ready = [&](Pass pass) {
     return simplify(std::move(pass), plan.tensor_parallel, plan.overlap_tensor_communication);
   };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <array>
 #include <cstdint>
 
 #include "sim/base/units.hpp"
@@ -69,12 +70,25 @@ struct LayerPasses {
 LayerPasses layer_passes(const model::ModelSpec& model, const plan::ParallelPlan& plan,
                          const cost::KernelModel& kernels, const RingEstimate& ring);
 
-/// Parameters of one layer, of the embedding and of the head on one tensor-parallel rank. Norms and the
-/// biases of row-parallel layers are replicated. `head_holds_copy` is for a last stage that is not also the
-/// first.
+/// A linear layer's weight on one tensor-parallel rank.
+struct LinearShape {
+  std::int64_t in = 0;
+  std::int64_t out = 0;
+  /// Whether an adapter is trained beside it.
+  bool adapted = false;
+};
+/// Those of a layer: qkv, attention output, MLP in (both inputs of a gated one), MLP out.
+std::array<LinearShape, 4> layer_linears(const model::ModelSpec& model, const plan::ParallelPlan& plan);
+
+/// Parameters of one layer, of the embedding and of the head on one tensor-parallel rank, adapters included.
+/// Norms and the biases of row-parallel layers are replicated. `head_holds_copy` is for a last stage that is
+/// not also the first.
 std::int64_t layer_parameters_per_rank(const model::ModelSpec& model, const plan::ParallelPlan& plan);
 std::int64_t embedding_parameters_per_rank(const model::ModelSpec& model, const plan::ParallelPlan& plan);
 std::int64_t head_parameters_per_rank(const model::ModelSpec& model, const plan::ParallelPlan& plan,
                                       bool head_holds_copy);
+/// What of `parameters` that are no layer's, and of a layer's, is trained: all, or only adapters.
+std::int64_t trained_of(std::int64_t parameters, const plan::ParallelPlan& plan);
+std::int64_t trained_layer_parameters_per_rank(const model::ModelSpec& model, const plan::ParallelPlan& plan);
 
 }  // namespace trainsim::lowering

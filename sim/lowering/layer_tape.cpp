@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/lowering/layer_tape.hpp"
 
+#include <array>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,6 +20,7 @@ class LayerTape {
       : model_(model),
         plan_(plan),
         shapes_(model, plan),
+        linears_(layer_linears(model, plan)),
         residual_(shapes_.residual_elements * shapes_.element) {}
 
   Tape build();
@@ -33,8 +35,10 @@ class LayerTape {
                         MemoryCategory::kCommunicationBuffers);
   }
   TensorId norm(const std::string& name, TensorId input);
-  TensorId column_parallel(const std::string& name, TensorId input, std::int64_t columns, Repeat repeat);
-  TensorId row_parallel(const std::string& name, TensorId input, Repeat repeat);
+  TensorId column_parallel(const std::string& name, TensorId input, const LinearShape& linear, Repeat repeat);
+  TensorId row_parallel(const std::string& name, TensorId input, const LinearShape& linear, Repeat repeat);
+  /// What a linear layer keeps: its input, if something is trained there, and what an adapter makes of it.
+  void keep_for_gradients(Operation& operation, const LinearShape& linear);
   TensorId add_residual(const std::string& name, TensorId branch, TensorId residual);
   TensorId attention(TensorId input);
   /// What the attention core reads, and the tensors that hold it.
@@ -46,11 +50,13 @@ class LayerTape {
   Heads heads(TensorId projected);
   TensorId core(const Heads& heads);
   void standard_core(const Heads& heads, TensorId output, Repeat repeat);
+  TensorId softmax(TensorId raw, Bytes scores, Repeat repeat);
   TensorId mlp(TensorId input);
 
   const model::ModelSpec& model_;
   const plan::ParallelPlan& plan_;
   Shapes shapes_;
+  std::array<LinearShape, 4> linears_;
   Bytes residual_;
   Tape tape_;
 };
@@ -83,30 +89,39 @@ TensorId LayerTape::norm(const std::string& name, TensorId input) {
   return output;
 }
 
+void LayerTape::keep_for_gradients(Operation& operation, const LinearShape& linear) {
+  if (!plan_.lora.active() || linear.adapted) operation.keeps.push_back(operation.reads.front());
+  if (!linear.adapted) return;
+  operation.writes.push_back(tape_.tensor(operation.name + " adapter input", width(plan_.lora.rank)));
+  operation.keeps.push_back(operation.writes.back());
+}
+
 /// With sequence parallelism the input is gathered for the multiply, and again in backward, where the input's
 /// gradient is whole, too, before it is scattered.
-TensorId LayerTape::column_parallel(const std::string& name, TensorId input, std::int64_t columns,
+TensorId LayerTape::column_parallel(const std::string& name, TensorId input, const LinearShape& linear,
                                     Repeat repeat) {
-  const TensorId output = tape_.tensor(name + " output", width(columns));
+  const TensorId output = tape_.tensor(name + " output", width(linear.out));
   const TensorId whole = tape_.tensor(name + " input gradient of all ranks",
                                       shapes_.sequence_parallel ? shapes_.residual_bytes() : 0);
-  tape_.add({name,
-             {input},
-             {},
-             {output},
-             {input},
-             {gathered(name + " input")},
-             {gathered(name + " input again"), whole},
-             repeat});
+  Operation operation{name, {input}, {}, {output}, {}, {gathered(name + " input")}, {whole}, repeat};
+  // For the gradient of a weight; adapters need it as well.
+  if (!plan_.lora.active() || linear.adapted)
+    operation.backward_buffers.push_back(gathered(name + " input again"));
+  keep_for_gradients(operation, linear);
+  tape_.add(std::move(operation));
   return output;
 }
 
 /// With sequence parallelism the partial sums are whole before they are scattered.
-TensorId LayerTape::row_parallel(const std::string& name, TensorId input, Repeat repeat) {
+TensorId LayerTape::row_parallel(const std::string& name, TensorId input, const LinearShape& linear,
+                                 Repeat repeat) {
   const TensorId output = tape_.tensor(name + " output", residual_);
   const TensorId partial =
       tape_.tensor(name + " partial sums", shapes_.sequence_parallel ? shapes_.residual_bytes() : 0);
-  tape_.add({name, {input}, {}, {output}, {input}, {partial}, {gathered(name + " output gradient")}, repeat});
+  Operation operation{name,  {input}, {}, {output}, {}, {partial}, {gathered(name + " output gradient")},
+                      repeat};
+  keep_for_gradients(operation, linear);
+  tape_.add(std::move(operation));
   return output;
 }
 
@@ -140,9 +155,8 @@ LayerTape::Heads LayerTape::heads(TensorId projected) {
 }
 
 TensorId LayerTape::attention(TensorId input) {
-  const std::int64_t columns = shapes_.query_width + 2 * shapes_.key_value_width;
-  const TensorId projected = column_parallel("qkv", input, columns, Repeat::kNever);
-  return row_parallel("attention projection", core(heads(projected)), Repeat::kNever);
+  const TensorId projected = column_parallel("qkv", input, linears_[0], Repeat::kNever);
+  return row_parallel("attention projection", core(heads(projected)), linears_[1], Repeat::kNever);
 }
 
 TensorId LayerTape::core(const Heads& heads) {
@@ -176,9 +190,8 @@ TensorId LayerTape::core(const Heads& heads) {
 void LayerTape::standard_core(const Heads& heads, TensorId output, Repeat repeat) {
   const Bytes scores = shapes_.tokens * shapes_.heads * model_.sequence_length;
   const TensorId raw = tape_.tensor("attention scores", scores * shapes_.element);
-  TensorId weights = tape_.tensor("attention softmax", scores * shapes_.element);
   tape_.add({"attention scores", {heads.queries_and_keys}, {}, {raw}, heads.storage, {}, {}, repeat});
-  tape_.add({"attention softmax", {raw}, {}, {weights}, {weights}, {}, {}, repeat});
+  TensorId weights = softmax(raw, scores, repeat);
   if (model_.dropout > 0) {
     const TensorId dropped = tape_.tensor("attention probabilities", scores * shapes_.element);
     const TensorId mask = tape_.tensor("attention dropout mask", scores);
@@ -190,11 +203,29 @@ void LayerTape::standard_core(const Heads& heads, TensorId output, Repeat repeat
   tape_.add({"attention values", {weights, heads.values}, {}, {output}, keeps, {}, {}, repeat});
 }
 
+/// One kernel scales, masks and normalises, and keeps its output. Without it the scores are brought to fp32,
+/// masked and normalised one after the other, and cast back (Megatron-LM's forward_torch_softmax).
+TensorId LayerTape::softmax(TensorId raw, Bytes scores, Repeat repeat) {
+  const TensorId weights = tape_.tensor("attention softmax", scores * shapes_.element);
+  if (plan_.fusion != plan::Fusion::kNone || shapes_.element == 4) {
+    tape_.add({"attention softmax", {raw}, {}, {weights}, {weights}, {}, {}, repeat});
+    return weights;
+  }
+  const TensorId wide = tape_.tensor("attention scores in fp32", 4 * scores);
+  const TensorId masked = tape_.tensor("masked attention scores", 4 * scores);
+  const TensorId normal = tape_.tensor("attention softmax in fp32", 4 * scores);
+  tape_.add({"attention scores to fp32", {raw}, {}, {wide}, {}, {}, {}, repeat});
+  tape_.add({"attention mask", {wide}, {}, {masked}, {}, {}, {}, repeat});
+  tape_.add({"attention softmax", {masked}, {}, {normal}, {normal}, {}, {}, repeat});
+  tape_.add({"attention softmax cast back", {normal}, {}, {weights}, {}, {}, {}, repeat});
+  return weights;
+}
+
 /// A gated activation without fusion keeps the activated gate beside its two inputs and their product.
 TensorId LayerTape::mlp(TensorId input) {
   const bool all_again = repeats(&plan::RecomputeModules::mlp);
   const Repeat repeat = all_again ? Repeat::kChain : Repeat::kNever;
-  const TensorId inner = column_parallel("mlp in", input, shapes_.mlp_inputs * shapes_.ffn, repeat);
+  const TensorId inner = column_parallel("mlp in", input, linears_[2], repeat);
   const TensorId activated = tape_.tensor("activation output", width(shapes_.ffn));
   Operation activation{"activation", {inner}, {}, {activated}, {inner}, {}, {}, repeat};
   if (model_.gated() && plan_.fusion == plan::Fusion::kNone) {
@@ -205,7 +236,7 @@ TensorId LayerTape::mlp(TensorId input) {
   if (!all_again && (fused_into_backward || repeats(&plan::RecomputeModules::activation)))
     activation.repeat = Repeat::kOutput;
   tape_.add(std::move(activation));
-  return row_parallel("mlp out", activated, repeat);
+  return row_parallel("mlp out", activated, linears_[3], repeat);
 }
 
 }  // namespace
@@ -220,9 +251,9 @@ Tape embedding_tape(const model::ModelSpec& model, const plan::ParallelPlan& pla
   const Shapes shapes(model, plan);
   Tape tape;
   const TensorId output = tape.tensor("embedding output", shapes.residual_elements * shapes.element);
-  const bool part_of_unit = plan.shards_parameters();
+  const bool none = plan.shards_parameters() || plan.lora.active();
   const TensorId table = tape.tensor("gradient of the embedding table",
-                                     part_of_unit ? 0 : shapes.vocab * shapes.hidden * shapes.element);
+                                     none ? 0 : shapes.vocab * shapes.hidden * shapes.element);
   Operation lookup{"embedding", {}, {}, {output}, {}, {}, {table}, {}};
   if (model.dropout > 0) {
     lookup.writes.push_back(tape.tensor("embedding dropout mask", shapes.residual_elements));
@@ -264,7 +295,8 @@ Tape head_tape(const model::ModelSpec& model, const plan::ParallelPlan& plan) {
   const Bytes whole = shapes.sequence_parallel ? shapes.residual_bytes() : 0;
   const bool fused = plan.loss == plan::Loss::kFused;
   // Megatron-LM hands automatic differentiation a placeholder for the gradient that it accumulates elsewhere.
-  const bool placeholder = plan.transformer_engine && plan.gradient_accumulation_fusion;
+  const bool trained = !plan.lora.active();
+  const bool placeholder = trained && plan.transformer_engine && plan.gradient_accumulation_fusion;
   Tape tape;
   const TensorId input = tape.tensor("final norm input", residual);
   const TensorId normed = tape.tensor("final norm output", residual);
@@ -279,8 +311,11 @@ Tape head_tape(const model::ModelSpec& model, const plan::ParallelPlan& plan) {
                                     placeholder ? shapes.vocab * shapes.hidden * shapes.element : 0);
   tape.set_input(input);
   tape.add({"final norm", {input}, {}, {normed}, {input}, {}, {}, {}});
-  Operation projection{"output projection",    {normed}, {}, {logits}, {normed}, {gathered},
-                       {again, partial, held}, {}};
+  Operation projection{"output projection", {normed}, {}, {logits}, {}, {gathered}, {partial, held}, {}};
+  if (trained) {
+    projection.keeps.push_back(normed);
+    projection.backward_buffers.push_back(again);
+  }
   // Its backward reads the gradient that is in the place of the logits.
   if (fused) projection.keeps.push_back(logits);
   tape.add(std::move(projection));

@@ -99,19 +99,34 @@ cost::KernelModel kernel_model(const hardware::GpuSpec& gpu, const plan::Paralle
   return {gpu, peak_flops(gpu, plan), plan.element_bytes(), launch, blocking};
 }
 
-std::int64_t stage_parameters(const model::ModelSpec& model, const plan::ParallelPlan& plan,
-                              std::int64_t stage) {
+namespace {
+
+std::int64_t layers_of_stage(const model::ModelSpec& model, const plan::ParallelPlan& plan,
+                             std::int64_t stage) {
   const std::vector<std::int64_t> layers = plan::stage_layers(plan, model);
   std::int64_t held = 0;
   for (std::int64_t chunk = 0; chunk < plan.virtual_pipeline; ++chunk) {
     held += layers[static_cast<std::size_t>(chunk * plan.pipeline_parallel + stage)];
   }
-  std::int64_t parameters = held * layer_parameters_per_rank(model, plan);
+  return held;
+}
+
+}  // namespace
+
+std::int64_t stage_parameters(const model::ModelSpec& model, const plan::ParallelPlan& plan,
+                              std::int64_t stage) {
+  std::int64_t parameters = layers_of_stage(model, plan, stage) * layer_parameters_per_rank(model, plan);
   if (stage == 0) parameters += embedding_parameters_per_rank(model, plan);
   if (stage == plan.pipeline_parallel - 1) {
     parameters += head_parameters_per_rank(model, plan, plan.pipeline_parallel > 1);
   }
   return parameters;
+}
+
+std::int64_t trained_stage_parameters(const model::ModelSpec& model, const plan::ParallelPlan& plan,
+                                      std::int64_t stage) {
+  if (!plan.lora.active()) return stage_parameters(model, plan, stage);
+  return layers_of_stage(model, plan, stage) * trained_layer_parameters_per_rank(model, plan);
 }
 
 /// Ring of a group of `size` with `inside` members per node, each of which has its share of the NICs.
@@ -170,7 +185,7 @@ Seconds single_gpu_time(const model::ModelSpec& model, const plan::ParallelPlan&
   single.sharding = plan::Sharding::kNone;
   single.pipeline_layout.clear();
   const cost::KernelModel kernels = kernel_model(gpu, single);
-  const auto parameters = static_cast<double>(stage_parameters(model, single, 0));
+  const auto parameters = static_cast<double>(trained_stage_parameters(model, single, 0));
   SingleGpu one(kernels);
   const auto optimizer = one.segments(optimizer_pass(single, kernels, parameters, parameters));
   if (plan.profile) {

@@ -23,6 +23,10 @@ FlopsPerSecond peak_flops(const hardware::GpuSpec& gpu, const plan::ParallelPlan
 std::int64_t stage_parameters(const model::ModelSpec& model, const plan::ParallelPlan& plan,
                               std::int64_t stage);
 
+/// Those of them that are trained.
+std::int64_t trained_stage_parameters(const model::ModelSpec& model, const plan::ParallelPlan& plan,
+                                      std::int64_t stage);
+
 /// One program per stage, in stage order. REQUIRES: a plan that plan::check accepts and its schedule.
 std::vector<program::Program> lower(const model::ModelSpec& model, const plan::ParallelPlan& plan,
                                     const hardware::ClusterSpec& cluster, const schedule::Schedule& schedule);

@@ -3,15 +3,47 @@
 
 namespace trainsim::lowering {
 
+std::array<LinearShape, 4> layer_linears(const model::ModelSpec& model, const plan::ParallelPlan& plan) {
+  const Shapes shapes(model, plan);
+  const bool attention = plan.lora.active() && plan.lora.attention;
+  const bool mlp = plan.lora.active() && plan.lora.mlp;
+  return {{{shapes.hidden, shapes.query_width + 2 * shapes.key_value_width, attention},
+           {shapes.query_width, shapes.hidden, attention},
+           {shapes.hidden, shapes.mlp_inputs * shapes.ffn, mlp},
+           {shapes.ffn, shapes.hidden, mlp}}};
+}
+
+namespace {
+
+/// r (in + out) for each adapter: a matrix into the rank and one out of it.
+std::int64_t adapter_parameters(const model::ModelSpec& model, const plan::ParallelPlan& plan) {
+  std::int64_t parameters = 0;
+  for (const LinearShape& linear : layer_linears(model, plan))
+    parameters += linear.adapted ? plan.lora.rank * (linear.in + linear.out) : 0;
+  return parameters;
+}
+
+}  // namespace
+
 std::int64_t layer_parameters_per_rank(const model::ModelSpec& model, const plan::ParallelPlan& plan) {
   const Shapes shapes(model, plan);
   const std::int64_t h = shapes.hidden;
-  const std::int64_t qkv = shapes.query_width + 2 * shapes.key_value_width;
-  const std::int64_t inner = shapes.mlp_inputs * shapes.ffn;
   const std::int64_t norm = model.normalization == model::Normalization::kLayerNorm ? 2 * h : h;
-  std::int64_t parameters = h * qkv + shapes.query_width * h + h * inner + shapes.ffn * h + 2 * norm;
-  if (model.linear_bias) parameters += qkv + h + inner + h;
+  std::int64_t parameters = 2 * norm + adapter_parameters(model, plan);
+  for (const LinearShape& linear : layer_linears(model, plan)) {
+    parameters += linear.in * linear.out;
+    if (model.linear_bias) parameters += linear.out;
+  }
   return parameters;
+}
+
+std::int64_t trained_layer_parameters_per_rank(const model::ModelSpec& model,
+                                               const plan::ParallelPlan& plan) {
+  return plan.lora.active() ? adapter_parameters(model, plan) : layer_parameters_per_rank(model, plan);
+}
+
+std::int64_t trained_of(std::int64_t parameters, const plan::ParallelPlan& plan) {
+  return plan.lora.active() ? 0 : parameters;
 }
 
 std::int64_t embedding_parameters_per_rank(const model::ModelSpec& model, const plan::ParallelPlan& plan) {

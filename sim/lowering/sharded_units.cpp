@@ -31,13 +31,13 @@ Pass slowed(Pass pass, Seconds communication, const cost::KernelModel& kernels) 
 
 }  // namespace
 
-ShardedUnits::ShardedUnits(const plan::ParallelPlan& plan, std::int64_t layer_parameters,
-                           std::int64_t embedding_parameters, std::int64_t head_parameters,
-                           std::int64_t layers, Emitter& emit)
+ShardedUnits::ShardedUnits(const plan::ParallelPlan& plan, const Sizes& sizes, std::int64_t layers,
+                           Emitter& emit)
     : plan_(plan),
-      layer_(layer_parameters),
-      head_(head_parameters),
-      root_(embedding_parameters + head_parameters),
+      layer_(sizes.layer),
+      trained_layer_(sizes.trained_layer),
+      root_(sizes.root),
+      trained_root_(trained_of(sizes.root, plan)),
       layers_(layers),
       emit_(emit),
       exchange_(plan, emit),
@@ -59,7 +59,7 @@ Pass ShardedUnits::beside_backward(Pass pass, const RingEstimate& ring,
   if (!active_ || plan_.profile) return pass;
   Seconds time = 0;
   if (plan_.overlap_gradient_reduction) {
-    const auto bytes = static_cast<double>(layer_ * plan_.gradient_bytes);
+    const auto bytes = static_cast<double>(trained_layer_ * plan_.gradient_bytes);
     time += ring.time(CollectiveOp::kReduceScatter, plan_.shard_ranks(), bytes);
   }
   if (again_in_backward()) {
@@ -114,6 +114,7 @@ std::uint32_t ShardedUnits::gather(std::int64_t parameters, const std::uint32_t*
 }
 
 void ShardedUnits::scatter(std::int64_t parameters) {
+  if (parameters == 0) return;
   const std::uint32_t ready = emit_.record(Stream::kCompute);
   emit_.wait(Stream::kData, ready, Cause::kDataCommunication);
   exchange_.reduce(Stream::kData, static_cast<double>(parameters * plan_.gradient_bytes));
@@ -149,7 +150,7 @@ void ShardedUnits::after_forward(std::int64_t layer) {
 
 void ShardedUnits::begin_backward() {
   if (!active_) return;
-  allocate_gradients(kRootUnit, root_);
+  allocate_gradients(kRootUnit, trained_root_);
   if (!again_in_backward()) return;
   allocate(layers_ - 1);
   const std::uint32_t start = emit_.record(Stream::kCompute);
@@ -166,21 +167,21 @@ void ShardedUnits::before_backward(std::int64_t layer) {
     }
     emit_.wait(Stream::kCompute, gathered_[static_cast<std::size_t>(layer)], Cause::kDataCommunication);
   }
-  allocate_gradients(layer, layer_);
+  allocate_gradients(layer, trained_layer_);
 }
 
 void ShardedUnits::after_backward(std::int64_t layer) {
   if (!active_) return;
-  hand_gradients_over(layer, layer_);
-  scatter(layer_);
+  hand_gradients_over(layer, trained_layer_);
+  scatter(trained_layer_);
   free(layer);
 }
 
 void ShardedUnits::end_backward() {
   if (!active_) return;
   // The embedding's gradient comes last, and that of the head waits for it.
-  hand_gradients_over(kRootUnit, root_);
-  scatter(root_);
+  hand_gradients_over(kRootUnit, trained_root_);
+  scatter(trained_root_);
   free(kRootUnit);
   free_handed_over();
 }

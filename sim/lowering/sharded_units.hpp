@@ -21,11 +21,15 @@ namespace trainsim::lowering {
 /// 2023, "PyTorch FSDP", section 4).
 class ShardedUnits {
  public:
-  /// Parameters of a layer, and of the root's embedding and head, on one tensor-parallel rank; `layers`
-  /// units.
-  ShardedUnits(const plan::ParallelPlan& plan, std::int64_t layer_parameters,
-               std::int64_t embedding_parameters, std::int64_t head_parameters, std::int64_t layers,
-               Emitter& emit);
+  /// Parameters on one tensor-parallel rank: of a layer, what of those is trained, and of the root (embedding
+  /// and head), which is trained if all of a layer is.
+  struct Sizes {
+    std::int64_t layer = 0;
+    std::int64_t trained_layer = 0;
+    std::int64_t root = 0;
+  };
+  /// `layers` units.
+  ShardedUnits(const plan::ParallelPlan& plan, const Sizes& sizes, std::int64_t layers, Emitter& emit);
 
   bool active() const { return active_; }
   /// The passes of a layer as they run beside the transfers of its neighbours, which take multiprocessors
@@ -66,8 +70,9 @@ class ShardedUnits {
 
   const plan::ParallelPlan& plan_;
   std::int64_t layer_;
-  std::int64_t head_;
+  std::int64_t trained_layer_;
   std::int64_t root_;
+  std::int64_t trained_root_;
   std::int64_t layers_;
   Emitter& emit_;
   DataExchange exchange_;

@@ -48,9 +48,12 @@ StageLowering::StageLowering(const StageContext& context, std::int64_t stage, pr
       stage_(stage),
       emit_(program, context.kernels),
       exchange_(context.plan, emit_),
-      layer_parameters_(layer_parameters_per_rank(context.model, context.plan)),
-      units_(context.plan, layer_parameters_, embedding_parameters_per_rank(context.model, context.plan),
-             head_parameters_per_rank(context.model, context.plan, false), context.layers.front(), emit_),
+      layer_parameters_(trained_layer_parameters_per_rank(context.model, context.plan)),
+      units_(context.plan,
+             {layer_parameters_per_rank(context.model, context.plan), layer_parameters_,
+              embedding_parameters_per_rank(context.model, context.plan) +
+                  head_parameters_per_rank(context.model, context.plan, false)},
+             context.layers.front(), emit_),
       forward_(emit_.register_pass(
           units_.beside_forward(context.layer.forward, context.data_ring, context.kernels))),
       backward_(emit_.register_pass(
@@ -111,11 +114,13 @@ void StageLowering::emit_parameter_gathers() {
   for (std::int64_t chunk = 0; chunk < context_.schedule.chunks; ++chunk) {
     const std::int64_t layers = std::max<std::int64_t>(1, layers_of(chunk));
     std::vector<std::uint32_t>& ready = parameters_ready_.emplace_back();
-    std::int64_t bucket = is_first(chunk) ? embedding_parameters_per_rank(context_.model, plan) : 0;
+    std::int64_t bucket =
+        is_first(chunk) ? trained_of(embedding_parameters_per_rank(context_.model, plan), plan) : 0;
     for (std::int64_t layer = 0; layer < layers; ++layer) {
       if (layers_of(chunk) > 0) bucket += layer_parameters_;
       const bool last = layer + 1 == layers;
-      if (last && is_last(chunk)) bucket += head_parameters_per_rank(context_.model, plan, copy);
+      if (last && is_last(chunk))
+        bucket += trained_of(head_parameters_per_rank(context_.model, plan, copy), plan);
       if (!last && bucket < plan.bucket_parameters) continue;
       exchange_.gather(Stream::kData, static_cast<double>(bucket * plan.element_bytes()));
       ready.resize(static_cast<std::size_t>(layer + 1), emit_.record(Stream::kData));
@@ -213,7 +218,8 @@ void StageLowering::emit_backward(const Slot& slot, bool last_backward) {
   if (is_first(slot.chunk)) {
     embedding_memory_.backward();
     emit_.emit(embedding_backward_);
-    gradients_ready(embedding_parameters_per_rank(context_.model, context_.plan), last_backward);
+    gradients_ready(trained_of(embedding_parameters_per_rank(context_.model, context_.plan), context_.plan),
+                    last_backward);
   }
   units_.end_backward();
   if (last_backward) flush_bucket();
@@ -223,7 +229,8 @@ void StageLowering::emit_head_backward(bool last_backward) {
   head_memory_.backward();
   emit_.emit(head_backward_);
   const bool copy = context_.plan.pipeline_parallel > 1;
-  gradients_ready(head_parameters_per_rank(context_.model, context_.plan, copy), last_backward);
+  gradients_ready(trained_of(head_parameters_per_rank(context_.model, context_.plan, copy), context_.plan),
+                  last_backward);
 }
 
 void StageLowering::emit_layers_backward(std::int64_t chunk, bool last_backward) {
@@ -270,7 +277,7 @@ void StageLowering::flush_bucket() {
 void StageLowering::emit_step_end() {
   const plan::ParallelPlan& plan = context_.plan;
   const bool zero1 = plan.sharding == plan::Sharding::kZero1 && plan.data_parallel > 1;
-  const auto held = static_cast<double>(stage_parameters(context_.model, plan, stage_));
+  const auto held = static_cast<double>(trained_stage_parameters(context_.model, plan, stage_));
   if (units_.active()) {
     units_.finish();
   } else if (!reductions_.empty()) {
@@ -279,7 +286,8 @@ void StageLowering::emit_step_end() {
     exchange_.reduce(Stream::kCompute, held * static_cast<double>(plan.gradient_bytes));
   }
   const bool at_end = stage_ == 0 || stage_ == plan.pipeline_parallel - 1;
-  if (context_.model.tie_word_embeddings && plan.pipeline_parallel > 1 && at_end) {
+  const bool shared = context_.model.tie_word_embeddings && plan.pipeline_parallel > 1 && !plan.lora.active();
+  if (shared && at_end) {
     const Shapes& shapes = context_.shapes;
     emit_.collective(Stream::kCompute, GroupKind::kEmbedding, CollectiveOp::kAllReduce,
                      static_cast<double>(shapes.vocab * shapes.hidden * plan.gradient_bytes),

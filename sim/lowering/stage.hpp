@@ -85,6 +85,7 @@ class StageLowering {
   std::int64_t stage_;
   Emitter emit_;
   DataExchange exchange_;
+  /// Trained ones.
   std::int64_t layer_parameters_;
   ShardedUnits units_;
   RegisteredPass forward_;

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <numeric>
 #include <set>
 #include <utility>
 
@@ -25,14 +24,13 @@ constexpr std::int64_t kDeepSpeedBucket = 500'000'000;
 /// Collects the state of one rank.
 class StateList {
  public:
-  StateList(const plan::ParallelPlan& plan, std::int64_t parameters) : plan_(plan), parameters_(parameters) {}
+  explicit StateList(const plan::ParallelPlan& plan) : plan_(plan) {}
 
-  /// `bytes` for each parameter, sharded from a stage of ZeRO on.
-  void add(const std::string& name, MemoryCategory category, double bytes, Sharding from,
-           bool made_in_step = false) {
-    const std::int64_t held = shard_of(parameters_, plan_.sharding >= from, plan_);
-    add_bytes(name, category, static_cast<Bytes>(std::llround(bytes * static_cast<double>(held))),
-              made_in_step);
+  /// `bytes` for each of `parameters`, sharded from a stage of ZeRO on.
+  void add(const std::string& name, MemoryCategory category, std::int64_t parameters, double bytes,
+           Sharding from) {
+    const std::int64_t held = shard_of(parameters, plan_.sharding >= from, plan_);
+    add_bytes(name, category, static_cast<Bytes>(std::llround(bytes * static_cast<double>(held))));
   }
   void add_bytes(const std::string& name, MemoryCategory category, Bytes bytes, bool made_in_step = false) {
     if (bytes > 0) tensors_.push_back({name, category, bytes, made_in_step});
@@ -41,20 +39,19 @@ class StateList {
 
  private:
   const plan::ParallelPlan& plan_;
-  std::int64_t parameters_;
   std::vector<StateTensor> tensors_;
 };
 
 /// Megatron-LM's multiplies add to the fp32 sums directly; DeepSpeed keeps low-precision gradients beside
 /// them.
-void add_gradients(StateList& state, const plan::ParallelPlan& plan) {
+void add_gradients(StateList& state, const plan::ParallelPlan& plan, std::int64_t trained) {
   const bool sums = plan.gradient_bytes > plan.element_bytes();
   if (sums && plan.framework == Framework::kDeepSpeed) {
-    state.add("gradients", MemoryCategory::kGradients, static_cast<double>(plan.element_bytes()),
+    state.add("gradients", MemoryCategory::kGradients, trained, static_cast<double>(plan.element_bytes()),
               Sharding::kZero2);
   }
   state.add(sums ? "main gradients" : "gradients",
-            sums ? MemoryCategory::kMainGradients : MemoryCategory::kGradients,
+            sums ? MemoryCategory::kMainGradients : MemoryCategory::kGradients, trained,
             static_cast<double>(plan.gradient_bytes), Sharding::kZero2);
 }
 
@@ -92,15 +89,10 @@ void add_moments(StateList& state, const plan::ParallelPlan& plan, std::int64_t 
 
 /// Distinct shapes of a layer's weights, in bytes of compute precision.
 Bytes placeholder_bytes(const model::ModelSpec& model, const plan::ParallelPlan& plan) {
-  const Shapes shapes(model, plan);
-  const std::int64_t h = shapes.hidden;
-  using Shape = std::pair<std::int64_t, std::int64_t>;
-  const std::set<Shape> weights = {{shapes.query_width + 2 * shapes.key_value_width, h},
-                                   {h, shapes.query_width},
-                                   {shapes.mlp_inputs * shapes.ffn, h},
-                                   {h, shapes.ffn}};
+  std::set<std::pair<std::int64_t, std::int64_t>> shapes;
+  for (const LinearShape& linear : layer_linears(model, plan)) shapes.emplace(linear.out, linear.in);
   Bytes bytes = 0;
-  for (const auto& [out, in] : weights) bytes += out * in * shapes.element;
+  for (const auto& [out, in] : shapes) bytes += out * in * plan.element_bytes();
   return bytes;
 }
 
@@ -128,22 +120,24 @@ double moment_bytes(plan::Optimizer optimizer) {
 
 std::vector<std::int64_t> weights_of_stage(const model::ModelSpec& model, const plan::ParallelPlan& plan,
                                            std::int64_t stage) {
-  const Shapes shapes(model, plan);
-  const std::int64_t h = shapes.hidden;
-  const std::int64_t layer = layer_parameters_per_rank(model, plan);
-  std::int64_t left = stage_parameters(model, plan, stage);
+  std::int64_t left = trained_stage_parameters(model, plan, stage);
   std::vector<std::int64_t> weights;
   const auto add = [&](std::int64_t parameters) {
-    weights.push_back(parameters);
+    if (parameters > 0) weights.push_back(parameters);
     left -= parameters;
   };
-  if (stage == 0) add(embedding_parameters_per_rank(model, plan));
-  const std::array<std::int64_t, 4> large = {h * (shapes.query_width + 2 * shapes.key_value_width),
-                                             shapes.query_width * h, h * shapes.mlp_inputs * shapes.ffn,
-                                             shapes.ffn * h};
-  const std::int64_t small = layer - std::accumulate(large.begin(), large.end(), std::int64_t{0});
+  if (stage == 0) add(trained_of(embedding_parameters_per_rank(model, plan), plan));
+  std::int64_t small = trained_layer_parameters_per_rank(model, plan);
+  std::array<std::int64_t, 4> large{};
+  for (std::size_t i = 0; i < large.size(); ++i) {
+    const LinearShape linear = layer_linears(model, plan)[i];
+    large[i] =
+        linear.adapted ? plan.lora.rank * (linear.in + linear.out) : trained_of(linear.in * linear.out, plan);
+    small -= large[i];
+  }
   const bool last = stage == plan.pipeline_parallel - 1;
-  const std::int64_t head = last ? head_parameters_per_rank(model, plan, plan.pipeline_parallel > 1) : 0;
+  const std::int64_t head =
+      last ? trained_of(head_parameters_per_rank(model, plan, plan.pipeline_parallel > 1), plan) : 0;
   while (left > head) {
     for (const std::int64_t weight : large) add(weight);
     add(small);
@@ -155,25 +149,30 @@ std::vector<std::int64_t> weights_of_stage(const model::ModelSpec& model, const 
 std::vector<StateTensor> state_tensors(const model::ModelSpec& model, const plan::ParallelPlan& plan,
                                        std::int64_t stage) {
   const std::int64_t parameters = stage_parameters(model, plan, stage);
-  StateList state(plan, parameters);
+  const std::int64_t trained = trained_stage_parameters(model, plan, stage);
+  StateList state(plan);
   const auto element = static_cast<double>(plan.element_bytes());
   const bool fp32 = plan.precision == plan::Precision::kFp32;
   if (plan.framework == Framework::kFsdp) {
-    state.add("parameters in fp32", MemoryCategory::kParameters, 4.0, Sharding::kZero2);
-    state.add("gradients in fp32", MemoryCategory::kGradients, 4.0, Sharding::kZero2);
+    // Frozen weights stay in compute precision.
+    state.add("parameters in fp32", MemoryCategory::kParameters, trained, 4.0, Sharding::kZero2);
+    state.add("frozen parameters", MemoryCategory::kParameters, parameters - trained, element,
+              Sharding::kZero2);
+    state.add("gradients in fp32", MemoryCategory::kGradients, trained, 4.0, Sharding::kZero2);
   } else {
-    state.add("parameters", MemoryCategory::kParameters, element, Sharding::kZero3);
-    add_gradients(state, plan);
-    if (!fp32) state.add("master parameters", MemoryCategory::kOptimizerState, 4.0, Sharding::kZero1);
+    state.add("parameters", MemoryCategory::kParameters, parameters, element, Sharding::kZero3);
+    add_gradients(state, plan, trained);
+    if (!fp32)
+      state.add("master parameters", MemoryCategory::kOptimizerState, trained, 4.0, Sharding::kZero1);
   }
-  add_moments(state, plan, parameters, weights_of_stage(model, plan, stage));
+  add_moments(state, plan, trained, weights_of_stage(model, plan, stage));
   if (plan.framework == Framework::kDeepSpeed && plan.sharding != Sharding::kNone) {
     // Two, of which one fills while the other is reduced.
-    const auto bucket = static_cast<double>(std::min(parameters, kDeepSpeedBucket));
+    const auto bucket = static_cast<double>(std::min(trained, kDeepSpeedBucket));
     state.add_bytes("reduction buckets", MemoryCategory::kCommunicationBuffers,
                     static_cast<Bytes>(2.0 * bucket * element), true);
   }
-  if (plan.transformer_engine && plan.gradient_accumulation_fusion) {
+  if (plan.transformer_engine && plan.gradient_accumulation_fusion && !plan.lora.active()) {
     state.add_bytes("placeholders for weight gradients", MemoryCategory::kTemporary,
                     placeholder_bytes(model, plan), true);
   }

@@ -323,8 +323,9 @@ TapeTraces::TapeTraces(const Tape& tape)
       forward_keeping_nothing(tape.forward(Keep::kNothing)),
       again(tape.again(false)),
       again_after_kept_input(tape.has_input() ? tape.again(true) : MemoryTrace{}),
-      backward(tape.backward()) {
-  for (std::size_t name = 0; name < tape.names(); ++name) texts.push_back(tape.text(name));
+      backward(tape.backward()),
+      texts(tape.names()) {
+  for (std::size_t name = 0; name < texts.size(); ++name) texts[name] = tape.text(name);
 }
 
 Bytes Tape::kept() const {

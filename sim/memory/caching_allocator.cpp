@@ -8,7 +8,7 @@ namespace trainsim::memory {
 
 namespace {
 
-constexpr Bytes kMiB = 1024 * 1024;
+constexpr Bytes kMiB = Bytes{1024} * 1024;
 /// Names are those of PyTorch's source.
 constexpr Bytes kMinBlock = 512;
 constexpr Bytes kSmallSize = kMiB;

@@ -55,7 +55,10 @@ double total_parameters(const ModelSpec& model) {
          embedding_parameters(model, model.vocab_size) + head_parameters(model, model.vocab_size);
 }
 
-Flops model_flops(const ModelSpec& model, double sequences) {
+namespace {
+
+/// Multiplies with weights in the forward of one sequence, head included.
+Flops weight_flops(const ModelSpec& model) {
   const double s = static_cast<double>(model.sequence_length);
   const double h = static_cast<double>(model.hidden_size);
   const double q = static_cast<double>(model.query_width());
@@ -63,10 +66,21 @@ Flops model_flops(const ModelSpec& model, double sequences) {
   const double ffn = static_cast<double>(model.intermediate_size);
   const double inputs = model.gated() ? 2.0 : 1.0;
   const double projections = 2.0 * s * (h * (q + 2.0 * kv) + q * h + (inputs + 1.0) * h * ffn);
-  const double attention = 4.0 * s * s * q;
-  const double head = 2.0 * s * h * static_cast<double>(model.vocab_size);
-  const double forward = static_cast<double>(model.num_layers) * (projections + attention) + head;
-  return 3.0 * sequences * forward;
+  return static_cast<double>(model.num_layers) * projections +
+         2.0 * s * h * static_cast<double>(model.vocab_size);
+}
+
+}  // namespace
+
+Flops model_flops(const ModelSpec& model, double sequences) {
+  const double s = static_cast<double>(model.sequence_length);
+  const double attention =
+      static_cast<double>(model.num_layers) * 4.0 * s * s * static_cast<double>(model.query_width());
+  return 3.0 * sequences * (weight_flops(model) + attention);
+}
+
+Flops weight_gradient_flops(const ModelSpec& model, double sequences) {
+  return sequences * weight_flops(model);
 }
 
 std::int64_t padded_vocabulary(std::int64_t vocab, std::int64_t multiple, std::int64_t tensor_parallel) {

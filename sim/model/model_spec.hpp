@@ -79,6 +79,10 @@ double total_parameters(const ModelSpec& model);
 /// 2205.05198).
 Flops model_flops(const ModelSpec& model, double sequences);
 
+/// What of that weight gradients take: a third of all multiplies with weights. Not computed where weights are
+/// frozen.
+Flops weight_gradient_flops(const ModelSpec& model, double sequences);
+
 /// The vocabulary rounded up to a multiple of `multiple` * tensor_parallel, as Megatron-LM's
 /// --make-vocab-size-divisible-by does, so that every tensor-parallel rank holds the same number of rows.
 std::int64_t padded_vocabulary(std::int64_t vocab, std::int64_t multiple, std::int64_t tensor_parallel);

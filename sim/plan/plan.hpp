@@ -53,6 +53,16 @@ using RankOrder = std::array<Axis, 3>;
 inline constexpr RankOrder kTensorDataPipeline = {Axis::kTensor, Axis::kData, Axis::kPipeline};
 inline constexpr RankOrder kTensorPipelineData = {Axis::kTensor, Axis::kPipeline, Axis::kData};
 
+/// Low-rank adapters that are trained beside frozen weights (Hu et al. 2021, arXiv 2106.09685).
+struct Lora {
+  /// Rank of an adapter, r; 0 = no adapters, all weights are trained.
+  std::int64_t rank = 0;
+  /// Which linear layers have one: those of attention, and those of the MLP.
+  bool attention = true;
+  bool mlp = true;
+  bool active() const { return rank > 0; }
+};
+
 /// Parts of a layer that selective recomputation runs again.
 struct RecomputeModules {
   /// Scores, softmax, dropout and values.
@@ -72,6 +82,8 @@ struct Recompute {
   std::int64_t layers = 1;
   /// Of selective recomputation.
   RecomputeModules modules = {};
+  /// Whether the least that fits is still to be chosen; nothing is recomputed until then.
+  bool automatic = false;
 };
 
 /// Measured times that replace the cost model: seconds of one micro-batch on one stage (all its chunks).
@@ -94,6 +106,7 @@ struct ParallelPlan {
   std::int64_t global_batch_size = 1;
   ScheduleKind schedule = ScheduleKind::kOneFOneB;
   Recompute recompute;
+  Lora lora;
   Sharding sharding = Sharding::kNone;
   /// Data-parallel ranks that hold one copy of what is sharded; further groups of as many hold replicas of it
   /// (FSDP's hybrid sharding). 0 = all ranks.

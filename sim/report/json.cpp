@@ -59,6 +59,14 @@ Json recompute(const plan::Recompute& recompute) {
   return json;
 }
 
+Json lora(const plan::Lora& lora) {
+  if (!lora.active()) return nullptr;
+  Json modules = Json::array();
+  if (lora.attention) modules.push_back("attention");
+  if (lora.mlp) modules.push_back("mlp");
+  return {{"rank", lora.rank}, {"modules", modules}};
+}
+
 Json plan_json(const Summary& summary) {
   const plan::ParallelPlan& plan = summary.plan;
   return {{"gpus", plan.gpus},
@@ -75,6 +83,7 @@ Json plan_json(const Summary& summary) {
           {"sequence_length", summary.model.sequence_length},
           {"schedule", plan::to_string(plan.schedule)},
           {"recompute", recompute(plan.recompute)},
+          {"lora", lora(plan.lora)},
           {"sharding", plan::to_string(plan.sharding)},
           {"shard_ranks", plan.shard_ranks()},
           {"precision", plan::to_string(plan.precision)},

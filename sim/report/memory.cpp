@@ -62,8 +62,8 @@ std::vector<TensorKind> kinds_of(const std::vector<memory::LiveTensor>& tensors)
     ++kind.count;
     kind.bytes += tensor.bytes;
   }
-  std::vector<TensorKind> result;
-  for (auto& [key, kind] : kinds) result.push_back(std::move(kind));
+  std::vector<TensorKind> result(kinds.size());
+  std::transform(kinds.begin(), kinds.end(), result.begin(), [](const auto& entry) { return entry.second; });
   std::stable_sort(result.begin(), result.end(),
                    [](const TensorKind& a, const TensorKind& b) { return a.bytes > b.bytes; });
   return result;

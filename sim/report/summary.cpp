@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "sim/report/format.hpp"
 #include "sim/report/notes.hpp"
 
 namespace trainsim::report {
@@ -143,11 +144,17 @@ void add_rates(const Run& run, Summary& summary) {
   summary.tokens_per_second = summary.samples_per_second * static_cast<double>(run.model.sequence_length);
   summary.tokens_per_second_per_gpu = summary.tokens_per_second / gpus;
   summary.model_flops = model::model_flops(run.model, batch);
+  if (run.plan.lora.active()) summary.model_flops -= model::weight_gradient_flops(run.model, batch);
   summary.model_tflops_per_gpu = summary.model_flops / step / gpus / kTera;
   summary.hardware_tflops_per_gpu = summary.hardware_flops / step / gpus / kTera;
   summary.mfu = summary.model_flops / (step * gpus * run.peak);
   summary.hfu = summary.hardware_flops / (step * gpus * run.peak);
   summary.scaling_efficiency = run.single_gpu_time / (gpus * step);
+  if (summary.mfu > 1.0) {
+    summary.warnings.push_back(
+        "an MFU of " + percent(summary.mfu) +
+        " is more than the GPU can do; check plan.profile, the precision and the GPU's peak");
+  }
 }
 
 /// Stretches of memory with the times at which a rank went through them.
@@ -163,6 +170,8 @@ std::vector<MemorySpan> curve_of(const program::Program& program, const memory::
       span.begin = timeline.slots[next].begin;
       span.end = timeline.slots[next].end;
       ++next;
+      // Waiting between two slots changes nothing.
+      if (!curve.empty()) curve.back().end = span.begin;
     } else {
       span.end = next < timeline.slots.size() ? timeline.slots[next].begin : timeline.end;
     }

@@ -76,8 +76,9 @@ std::vector<FamilyFits> family_fits(const Evaluation& evaluation) {
     if (right) ++(row.measured ? family.fitted_right : family.ran_out_right);
     if (!right) family.wrong.push_back(row.id);
   }
-  std::vector<FamilyFits> result;
-  for (auto& [name, family] : by_family) result.push_back(std::move(family));
+  std::vector<FamilyFits> result(by_family.size());
+  std::transform(by_family.begin(), by_family.end(), result.begin(),
+                 [](const auto& entry) { return entry.second; });
   return result;
 }
 

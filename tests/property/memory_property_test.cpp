@@ -52,6 +52,7 @@ Case random_case() {
   plan.transformer_engine = *rc::gen::arbitrary<bool>();
   plan.optimizer = *rc::gen::element(plan::Optimizer::kAdam, plan::Optimizer::kLion, plan::Optimizer::kSgd);
   plan.gradient_bytes = *rc::gen::element(2, 4);
+  plan.lora.rank = *rc::gen::element(0, 0, 8);
   plan.sharding =
       pipeline > 1 ? *rc::gen::element(Sharding::kNone, Sharding::kZero1)
                    : *rc::gen::element(Sharding::kNone, Sharding::kZero1, Sharding::kZero2, Sharding::kZero3);
@@ -111,6 +112,7 @@ RC_GTEST_PROP(Memory, OfShardsAddsUpToTheWhole, ()) {
   Case random = random_case();
   random.plan = tests::split_plan({random.plan.tensor_parallel, 1, 1, 4}, 2);
   random.plan.framework = *rc::gen::element(Framework::kMegatron, Framework::kDeepSpeed);
+  random.plan.lora = {};
   const auto state = [&](Sharding sharding) {
     random.plan.sharding = sharding;
     return tests::memory_of(random.model, random.plan).front().at_end;

@@ -146,7 +146,7 @@ TEST(ShardedUnits, SlowComputingWhileTheyGather) {
   const cost::KernelModel kernels = kernel_model(gpu, plan);
   program::Program program;
   Emitter emitter(program, kernels);
-  const ShardedUnits units(plan, kLayer, kRoot, 0, kLayers, emitter);
+  const ShardedUnits units(plan, {kLayer, kLayer, kRoot}, kLayers, emitter);
   const Pass alone = layer_passes(gpt({kLayers}), plan, kernels, {}).forward;
   const auto seconds = [](const Pass& pass) {
     Seconds total = 0;

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/cli/auto_recompute.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "sim/cli/simulate.hpp"
+#include "sim/report/format.hpp"
+#include "sim/report/summary.hpp"
+
+namespace trainsim::cli {
+
+namespace {
+
+using config::Experiment;
+using plan::Recompute;
+using plan::RecomputeGranularity;
+using plan::RecomputeMethod;
+using report::Verdict;
+
+Experiment with(Experiment experiment, const Recompute& recompute) {
+  experiment.plan.recompute = recompute;
+  return experiment;
+}
+
+Bytes available(const Experiment& experiment) {
+  return experiment.cluster.gpu.memory - experiment.plan.memory_reserve;
+}
+
+Verdict verdict_of(const Experiment& experiment) {
+  const MemoryEstimate memory = estimate_memory(experiment);
+  return report::judge_memory(memory.peak, memory.reserved, available(experiment));
+}
+
+Recompute block_of(std::int64_t layers) {
+  return {RecomputeGranularity::kFull, RecomputeMethod::kBlock, layers};
+}
+
+/// Whether a verdict is at least as good as wanted.
+bool at_least(Verdict verdict, Verdict wanted) {
+  return static_cast<int>(verdict) <= static_cast<int>(wanted);
+}
+
+/// The fewest layers of a chunk that have to be recomputed; nothing if all are not enough.
+std::optional<Recompute> fewest_layers(const Experiment& experiment, Verdict wanted) {
+  const std::vector<std::int64_t> layers = plan::stage_layers(experiment.plan, experiment.model);
+  std::int64_t high = *std::max_element(layers.begin(), layers.end());
+  const auto enough = [&](std::int64_t count) {
+    return at_least(verdict_of(with(experiment, block_of(count))), wanted);
+  };
+  if (!enough(high)) return std::nullopt;
+  std::int64_t low = 0;
+  while (high - low > 1) {
+    const std::int64_t middle = (low + high) / 2;
+    (enough(middle) ? high : low) = middle;
+  }
+  return block_of(high);
+}
+
+std::vector<Recompute> choices(const Experiment& experiment, Verdict wanted) {
+  Recompute core{RecomputeGranularity::kSelective};
+  Recompute small = core;
+  small.modules = {true, false, true, true};
+  Recompute mlp = core;
+  mlp.modules = {true, true, false, false};
+  std::vector<Recompute> fitting;
+  for (const Recompute& recompute : {Recompute{}, core, small, mlp}) {
+    if (at_least(verdict_of(with(experiment, recompute)), wanted)) fitting.push_back(recompute);
+  }
+  if (const auto block = fewest_layers(experiment, wanted)) fitting.push_back(*block);
+  return fitting;
+}
+
+Seconds ideal_step_time(Experiment experiment) {
+  experiment.network = config::NetworkMode::kIdeal;
+  return run_job(experiment, build_job(experiment, true), {}).step_time;
+}
+
+std::string words_for(const Recompute& recompute) {
+  switch (recompute.granularity) {
+    case RecomputeGranularity::kNone:
+      return "none";
+    case RecomputeGranularity::kSelective: {
+      std::string text;
+      for (const std::string& name : plan::module_names(recompute.modules))
+        text += (text.empty() ? "" : ", ") + name;
+      return "selective of " + text;
+    }
+    case RecomputeGranularity::kFull:
+      break;
+  }
+  return "full of the first " + std::to_string(recompute.layers) + " layers of each chunk";
+}
+
+}  // namespace
+
+std::string choose_recomputation(Experiment& experiment) {
+  if (!experiment.plan.recompute.automatic) return "";
+  experiment.plan.recompute = {};
+  const Bytes without = available(experiment) - estimate_memory(experiment).peak;
+  for (const Verdict wanted : {Verdict::kFits, Verdict::kBorderline}) {
+    const std::vector<Recompute> fitting = choices(experiment, wanted);
+    if (fitting.empty()) continue;
+    std::vector<Seconds> times(fitting.size());
+    std::transform(fitting.begin(), fitting.end(), times.begin(),
+                   [&](const Recompute& recompute) { return ideal_step_time(with(experiment, recompute)); });
+    const auto cheapest = std::min_element(times.begin(), times.end()) - times.begin();
+    experiment.plan.recompute = fitting[static_cast<std::size_t>(cheapest)];
+    return "recompute: auto chose " + words_for(experiment.plan.recompute) + ", the cheapest of " +
+           std::to_string(fitting.size()) + " that fit; without recomputation " +
+           (without >= 0 ? report::gib(without) + " would be left."
+                         : report::gib(-without) + " would be too much.");
+  }
+  experiment.plan.recompute.granularity = RecomputeGranularity::kFull;
+  return "recompute: auto found none with which the plan fits, and took full.";
+}
+
+}  // namespace trainsim::cli

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <string>
+
+#include "sim/config/experiment.hpp"
+
+namespace trainsim::cli {
+
+/// Replaces `recompute: auto` by the recomputation that costs least time of those with which the plan fits:
+/// none, of attention cores, of norms and activations too, of MLPs, of the first layers of every chunk, or of
+/// all. If only borderline ones fit they count; if none does, all is recomputed. Times come from the ideal
+/// executor. Returns a sentence on what was chosen and why; empty if nothing had to be.
+std::string choose_recomputation(config::Experiment& experiment);
+
+}  // namespace trainsim::cli
