@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/cli/simulate.hpp"
+#include "sim/cli/variant.hpp"
 #include "sim/report/format.hpp"
 #include "sim/report/summary.hpp"
 
@@ -24,13 +25,9 @@ Experiment with(Experiment experiment, const Recompute& recompute) {
   return experiment;
 }
 
-Bytes available(const Experiment& experiment) {
-  return experiment.cluster.gpu.memory - experiment.plan.memory_reserve;
-}
-
 Verdict verdict_of(const Experiment& experiment) {
   const MemoryEstimate memory = estimate_memory(experiment);
-  return report::judge_memory(memory.peak, memory.reserved, available(experiment));
+  return report::judge_memory(memory.peak, memory.reserved, available_memory(experiment));
 }
 
 Recompute block_of(std::int64_t layers) {
@@ -72,11 +69,6 @@ std::vector<Recompute> choices(const Experiment& experiment, Verdict wanted) {
   return fitting;
 }
 
-Seconds ideal_step_time(Experiment experiment) {
-  experiment.network = config::NetworkMode::kIdeal;
-  return run_job(experiment, build_job(experiment, true), {}).step_time;
-}
-
 std::string words_for(const Recompute& recompute) {
   switch (recompute.granularity) {
     case RecomputeGranularity::kNone:
@@ -98,7 +90,7 @@ std::string words_for(const Recompute& recompute) {
 std::string choose_recomputation(Experiment& experiment) {
   if (!experiment.plan.recompute.automatic) return "";
   experiment.plan.recompute = {};
-  const Bytes without = available(experiment) - estimate_memory(experiment).peak;
+  const Bytes without = available_memory(experiment) - estimate_memory(experiment).peak;
   for (const Verdict wanted : {Verdict::kFits, Verdict::kBorderline}) {
     const std::vector<Recompute> fitting = choices(experiment, wanted);
     if (fitting.empty()) continue;

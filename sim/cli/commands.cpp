@@ -14,6 +14,7 @@
 #include "sim/cli/exit_code.hpp"
 #include "sim/cli/jitter.hpp"
 #include "sim/cli/memory.hpp"
+#include "sim/cli/memory_changes.hpp"
 #include "sim/cli/output_file.hpp"
 #include "sim/cli/progress_bar.hpp"
 #include "sim/cli/simulate.hpp"
@@ -105,7 +106,7 @@ int run(const Options& options) {
   if (experiment.jitter.steps > 0) jitter = simulate_steps(experiment, available_processors(), progress);
   report::Summary summary = simulate(experiment, options.fold, progress);
   if (!summary.fits) {
-    summary.changes = memory_changes(options.subject, options.overrides, experiment, kHelpfulChanges);
+    summary.changes = memory_changes({options.subject, options.overrides}, experiment, kHelpfulChanges);
     summary.notes = report::explain(summary);
   }
   bar.clear();
@@ -227,7 +228,7 @@ int memory(const Options& options) {
   OutputFile output(options.output);
   ProgressBar bar(!options.quiet);
   const report::MemoryReport report = describe_memory(
-      {options.subject, options.overrides, options.rank, options.largest, options.fewest_gpus},
+      {{options.subject, options.overrides}, options.rank, options.largest, options.fewest_gpus},
       [&bar](double share) { bar.update(share); });
   bar.clear();
   output.write(options.format == Format::kJson ? report::to_json(report) : report::to_text(report));

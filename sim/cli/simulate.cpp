@@ -41,6 +41,17 @@ Bytes reserved_for(const config::Experiment& experiment, const program::Program&
       .peak_reserved;
 }
 
+/// The same with as many micro-batches as it takes to fill the pipeline and go on for a while: more of them
+/// change nothing, except with GPipe, which keeps all.
+config::Experiment with_few_micro_batches(config::Experiment experiment) {
+  plan::ParallelPlan& plan = experiment.plan;
+  if (plan.schedule == plan::ScheduleKind::kGpipe) return experiment;
+  const std::int64_t enough = plan.pipeline_parallel * (plan.virtual_pipeline + 2);
+  const std::int64_t count = std::min(plan.micro_batches(), enough);
+  plan.global_batch_size = count * plan.micro_batch_size * plan.data_parallel;
+  return experiment;
+}
+
 /// What the allocator holds for each program, or for that with the highest peak only.
 std::vector<std::optional<Bytes>> reservations(const config::Experiment& experiment, const program::Job& job,
                                                const std::vector<memory::Profile>& profiles,
@@ -60,7 +71,7 @@ std::vector<std::optional<Bytes>> reservations(const config::Experiment& experim
 
 MemoryEstimate estimate_memory(const config::Experiment& experiment) {
   MemoryEstimate estimate;
-  for (const program::Program& program : build_programs(experiment)) {
+  for (const program::Program& program : build_programs(with_few_micro_batches(experiment))) {
     const Bytes peak = memory::replay(program).peak;
     if (peak > estimate.peak) estimate = {peak, reserved_for(experiment, program)};
   }
@@ -86,6 +97,11 @@ program::Timeline run_job(const config::Experiment& experiment, const program::J
                                                          ? engine::make_ideal_executor(options)
                                                          : engine::make_simgrid_executor(options);
   return executor->run(job);
+}
+
+Seconds ideal_step_time(config::Experiment experiment) {
+  experiment.network = config::NetworkMode::kIdeal;
+  return run_job(experiment, build_job(experiment, true), {}).step_time;
 }
 
 report::Summary simulate(const config::Experiment& experiment, bool fold, const engine::Progress& progress,

@@ -15,12 +15,15 @@ program::Job build_job(const config::Experiment& experiment, bool fold);
 program::Timeline run_job(const config::Experiment& experiment, const program::Job& job,
                           const engine::Progress& progress);
 
-/// Memory of an experiment without simulating its time.
+/// Memory of the fullest rank without simulating its time.
 struct MemoryEstimate {
   Bytes peak = 0;
   Bytes reserved = 0;
 };
 MemoryEstimate estimate_memory(const config::Experiment& experiment);
+
+/// Step time without contention between transfers.
+Seconds ideal_step_time(config::Experiment experiment);
 
 /// For which ranks the caching allocator is replayed, which can take as long as the simulation.
 enum class Reservation { kFullestRank, kAll };

@@ -19,14 +19,6 @@ Json by_cause(const std::array<Seconds, program::kCauses>& seconds) {
   return json;
 }
 
-Json by_category(const program::MemoryByCategory& bytes) {
-  Json json = Json::object();
-  for (std::size_t c = 0; c < bytes.size(); ++c) {
-    json[program::to_string(static_cast<program::MemoryCategory>(c))] = bytes[c];
-  }
-  return json;
-}
-
 Json ranks(const Summary& summary) {
   Json list = Json::array();
   for (const RankSummary& rank : summary.ranks) {
@@ -313,6 +305,14 @@ const Json& number_at(const Json& json, const std::string& text, const Assertion
 }
 
 }  // namespace
+
+Json by_category(const program::MemoryByCategory& bytes) {
+  Json json = Json::object();
+  for (std::size_t c = 0; c < bytes.size(); ++c) {
+    json[program::to_string(static_cast<program::MemoryCategory>(c))] = bytes[c];
+  }
+  return json;
+}
 
 std::string to_json(const Summary& summary) {
   return dump(to_tree(summary));

@@ -4,12 +4,16 @@
 
 #include <nlohmann/json.hpp>
 
+#include "sim/program/program.hpp"
+
 namespace trainsim::report {
 
 /// JSON whose objects keep the order in which they were written.
 using Json = nlohmann::ordered_json;
 
 struct Summary;
+/// Bytes by the names of their categories.
+Json by_category(const program::MemoryByCategory& bytes);
 /// What would help a plan to fit, for results of a run and of `memory`.
 Json changes_json(const Summary& summary);
 

@@ -88,6 +88,7 @@ std::string head(const MemoryReport& report) {
                        (headroom >= 0 ? gib(headroom) + " left" : gib(-headroom) + " too much"));
   row("verdict", std::string(to_string(summary.verdict)) +
                      " (fullest rank: " + std::to_string(fullest_rank(summary).rank) + ")");
+  if (!report.chosen.empty()) row("recomputation", report.chosen);
   return text;
 }
 
@@ -181,13 +182,6 @@ std::string answer_lines(const MemoryReport& report) {
             answer.note + "\n";
   }
   return text;
-}
-
-Json categories(const program::MemoryByCategory& bytes) {
-  Json json = Json::object();
-  for (std::size_t c = 0; c < bytes.size(); ++c)
-    json[program::to_string(static_cast<program::MemoryCategory>(c))] = bytes[c];
-  return json;
 }
 
 Json curve_json(const StageMemory& memory) {
@@ -290,12 +284,13 @@ std::string to_json(const MemoryReport& report) {
                {"peak_time_s", rank.peak_time},
                {"memory_capacity_bytes", summary.memory_capacity},
                {"memory_reserve_bytes", summary.memory_reserve},
-               {"memory_at_peak", categories(rank.memory_at_peak)},
-               {"memory_at_most", categories(memory.largest)},
+               {"memory_at_peak", by_category(rank.memory_at_peak)},
+               {"memory_at_most", by_category(memory.largest)},
                {"step_time_s", summary.step_time},
                {"tensors_at_peak", tensors_json(memory)},
                {"curve", curve_json(memory)},
                {"ranks", stages_json(report)}};
+  json["chosen"] = report.chosen;
   json["changes"] = changes_json(summary);
   json["answers"] = answers_json(report);
   return dump(json);

@@ -23,6 +23,8 @@ struct MemoryReport {
   /// Index into Summary::ranks of the simulated rank, and the rank that it stands for here.
   std::size_t rank = 0;
   std::int64_t rank_id = 0;
+  /// What `recompute: auto` chose; empty without it.
+  std::string chosen;
   std::vector<FleetAnswer> answers;
 };
 

@@ -7,45 +7,16 @@ usage: memory_cases.py TRAINSIM
 Each test names its case and source. What a report leaves open is chosen here and said. A tolerance is that of the
 measurement and of what is not known about it, never of our own result. GB of nvidia-smi are GiB.
 """
-import json
-import pathlib
-import subprocess
 import sys
-import tempfile
-import unittest
 
-PROGRAM = ""
+from plan_case import PlanCase, main, merged
+
 GB = 1e9
 GIB = 2**30
 STATE = ("parameters", "gradients", "main_gradients", "optimizer_state")
 
 
-def merged(base, change):
-    """A mapping with the changes laid on it, key by key."""
-    result = dict(base)
-    for key, value in change.items():
-        both = isinstance(value, dict) and isinstance(result.get(key), dict)
-        result[key] = merged(result[key], value) if both else value
-    return result
-
-
-class Cases(unittest.TestCase):
-    def setUp(self):
-        temporary = tempfile.TemporaryDirectory()
-        self.addCleanup(temporary.cleanup)
-        self.folder = pathlib.Path(temporary.name)
-
-    def result(self, command, base, change=None):
-        path = self.folder / "case.yaml"
-        path.write_text(json.dumps(merged(base, change or {})), encoding="utf-8")
-        done = subprocess.run([PROGRAM, command, str(path), "--format", "json", "--quiet"], capture_output=True,
-                              text=True, timeout=300, check=False)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return json.loads(done.stdout)
-
-    def run_plan(self, base, change=None):
-        return self.result("run", base, change)
-
+class Cases(PlanCase):
     def memory(self, base, change=None):
         return self.result("memory", base, change)
 
@@ -318,5 +289,4 @@ class Cases(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    PROGRAM = str(pathlib.Path(sys.argv.pop(1)).resolve())
-    unittest.main()
+    main(sys.argv)

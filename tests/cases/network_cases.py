@@ -8,39 +8,13 @@ Each test names its case and source. What a report leaves open (batch, sequence)
 that of the measurement and of what is not known about it, never of our own result.
 """
 import json
-import pathlib
 import subprocess
 import sys
-import tempfile
-import unittest
 
-PROGRAM = ""
+from plan_case import PlanCase, main, merged
 
 
-def merged(base, change):
-    """A mapping with the changes laid on it, key by key."""
-    result = dict(base)
-    for key, value in change.items():
-        both = isinstance(value, dict) and isinstance(result.get(key), dict)
-        result[key] = merged(result[key], value) if both else value
-    return result
-
-
-class Cases(unittest.TestCase):
-    def setUp(self):
-        temporary = tempfile.TemporaryDirectory()
-        self.addCleanup(temporary.cleanup)
-        self.folder = pathlib.Path(temporary.name)
-
-    def run_plan(self, base, change=None, *arguments):
-        """The JSON result of a configuration with some of it changed."""
-        path = self.folder / "case.yaml"
-        path.write_text(json.dumps(merged(base, change or {})), encoding="utf-8")
-        done = subprocess.run([PROGRAM, str(path), "--format", "json", "--quiet", *arguments], capture_output=True,
-                              text=True, timeout=300, check=False)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return json.loads(done.stdout)
-
+class Cases(PlanCase):
     def step_time(self, base, change=None):
         return self.run_plan(base, change)["step_time_s"]
 
@@ -50,7 +24,7 @@ class Cases(unittest.TestCase):
             path = self.folder / "cluster.yaml"
             path.write_text(json.dumps(cluster), encoding="utf-8")
             cluster = str(path)
-        done = subprocess.run([PROGRAM, "bench", "--cluster", cluster, "--gpus", str(gpus), "--sizes", size, "--op", op,
+        done = subprocess.run([self.program, "bench", "--cluster", cluster, "--gpus", str(gpus), "--sizes", size, "--op", op,
                                "--format", "json"], capture_output=True, text=True, timeout=60, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
         return json.loads(done.stdout)["rows"][0]["busbw_GBps"]
@@ -245,7 +219,7 @@ class Cases(unittest.TestCase):
 
     def test_E19_one_direction_of_nvlink(self):
         # NVIDIA/nccl issue 1264: 900 GB/s are two directions of 450, of which 0.78 to 0.87 are reached.
-        done = subprocess.run([PROGRAM, "topology", "dgx-h100", "--gpus", "8", "--format", "json"], capture_output=True,
+        done = subprocess.run([self.program, "topology", "dgx-h100", "--gpus", "8", "--format", "json"], capture_output=True,
                               text=True, check=True)
         reached = json.loads(done.stdout)["distances"][0]["bandwidth_Bps"]
         self.between(reached / 450e9, 0.78, 0.87)
@@ -339,5 +313,4 @@ class Cases(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    PROGRAM = str(pathlib.Path(sys.argv.pop(1)).resolve())
-    unittest.main(verbosity=1)
+    main(sys.argv)

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/cli/memory_changes.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "sim/cli/simulate.hpp"
+
+namespace trainsim::cli {
+
+namespace {
+
+using config::Experiment;
+
+/// How many changes are tried together when none alone is enough, how many of the most effective take part,
+/// and how many of those that fit are simulated.
+constexpr int kMostTogether = 3;
+constexpr std::size_t kMostCombined = 8;
+constexpr std::size_t kMostTimed = 12;
+
+/// Keeps the batch when the number of data-parallel ranks or the size of micro-batches changes.
+Overrides with_split(const plan::ParallelPlan& plan, std::int64_t tensor, std::int64_t pipeline) {
+  const std::int64_t data = plan.gpus / (tensor * pipeline);
+  return {assignment("plan.tensor_parallel", tensor), assignment("plan.pipeline_parallel", pipeline),
+          assignment("plan.data_parallel", data),
+          assignment("plan.global_batch_size", plan.global_batch_size)};
+}
+
+/// Changes that are worth a try, as lists of overrides.
+std::vector<Overrides> candidates(const plan::ParallelPlan& plan) {
+  std::vector<Overrides> list;
+  using plan::RecomputeGranularity;
+  if (plan.recompute.granularity != RecomputeGranularity::kFull) {
+    if (plan.recompute.granularity == RecomputeGranularity::kNone)
+      list.push_back({"plan.recompute=selective"});
+    list.push_back({"plan.recompute={granularity: selective, modules: [core_attn, layernorm, activation]}"});
+    list.push_back({"plan.recompute={granularity: selective, modules: [core_attn, mlp]}"});
+    list.push_back({"plan.recompute=full"});
+  }
+  if (plan.tensor_parallel > 1 && !plan.sequence_parallel) list.push_back({"plan.sequence_parallel=true"});
+  if (plan.data_parallel > 1) {
+    if (plan.sharding == plan::Sharding::kNone) list.push_back({"plan.sharding=zero1"});
+    if (plan.sharding != plan::Sharding::kZero3 && plan.pipeline_parallel == 1)
+      list.push_back({"plan.sharding=zero3"});
+  }
+  if (plan.micro_batch_size % 2 == 0) {
+    list.push_back({assignment("plan.micro_batch_size", plan.micro_batch_size / 2),
+                    assignment("plan.global_batch_size", plan.global_batch_size)});
+  }
+  if (plan.data_parallel % 2 == 0) {
+    list.push_back(with_split(plan, 2 * plan.tensor_parallel, plan.pipeline_parallel));
+    list.push_back(with_split(plan, plan.tensor_parallel, 2 * plan.pipeline_parallel));
+  }
+  if (plan.optimizer == plan::Optimizer::kAdam) list.push_back({"plan.optimizer=adam-8bit"});
+  if (plan.gradient_bytes == 4 && plan.precision == plan::Precision::kBf16)
+    list.push_back({"plan.gradient_dtype=bf16"});
+  if (!plan.expandable_segments) list.push_back({"memory.expandable_segments=true"});
+  return list;
+}
+
+/// A change with what it does to memory; its time is worked out only if it is shown.
+struct Candidate {
+  Overrides overrides;
+  Experiment experiment;
+  MemoryEstimate memory;
+  Bytes headroom() const { return available_memory(experiment) - memory.peak; }
+};
+
+std::optional<Candidate> candidate_of(const Subject& subject, const Overrides& change) {
+  std::optional<Experiment> experiment = variant(subject, change);
+  if (!experiment) return std::nullopt;
+  const MemoryEstimate memory = estimate_memory(*experiment);
+  return Candidate{change, std::move(*experiment), memory};
+}
+
+/// Whether two changes set the same key.
+bool collide(const Overrides& a, const Overrides& b) {
+  const auto key = [](const std::string& text) { return text.substr(0, text.find('=')); };
+  return std::any_of(a.begin(), a.end(), [&](const std::string& one) {
+    return std::any_of(b.begin(), b.end(), [&](const std::string& other) { return key(one) == key(other); });
+  });
+}
+
+bool any_fits(const std::vector<Candidate>& list) {
+  return std::any_of(list.begin(), list.end(), [](const Candidate& each) { return each.headroom() >= 0; });
+}
+
+/// Most effective first.
+void sort_by_memory(std::vector<Candidate>& list) {
+  std::stable_sort(list.begin(), list.end(),
+                   [](const Candidate& a, const Candidate& b) { return a.headroom() > b.headroom(); });
+}
+
+/// Each of `list` together with one of the most effective `single` changes.
+std::vector<Candidate> combined(const Subject& subject, const std::vector<Candidate>& list,
+                                const std::vector<Candidate>& single) {
+  std::vector<Candidate> result;
+  std::set<Overrides> seen;
+  for (std::size_t i = 0; i < std::min(kMostCombined, list.size()); ++i) {
+    for (std::size_t j = 0; j < std::min(kMostCombined, single.size()); ++j) {
+      if (collide(list[i].overrides, single[j].overrides)) continue;
+      const Overrides both = joined(list[i].overrides, single[j].overrides);
+      Overrides sorted = both;
+      std::sort(sorted.begin(), sorted.end());
+      if (!seen.insert(sorted).second) continue;
+      if (auto candidate = candidate_of(subject, both)) result.push_back(std::move(*candidate));
+    }
+  }
+  sort_by_memory(result);
+  return result;
+}
+
+report::MemoryChange change_of(const Candidate& candidate, Seconds base) {
+  report::MemoryChange change;
+  change.overrides = candidate.overrides;
+  change.peak_memory = candidate.memory.peak;
+  change.headroom = candidate.headroom();
+  change.verdict = report::judge_memory(candidate.memory.peak, candidate.memory.reserved,
+                                        available_memory(candidate.experiment));
+  change.relative_step_time = ideal_step_time(candidate.experiment) / base;
+  return change;
+}
+
+}  // namespace
+
+std::vector<report::MemoryChange> memory_changes(const Subject& subject, const Experiment& experiment,
+                                                 std::size_t most) {
+  std::vector<Candidate> single;
+  for (const Overrides& change : candidates(experiment.plan)) {
+    if (auto candidate = candidate_of(subject, change)) single.push_back(std::move(*candidate));
+  }
+  sort_by_memory(single);
+  std::vector<Candidate> list = single;
+  for (int size = 1; size < kMostTogether && !any_fits(list); ++size) {
+    std::vector<Candidate> larger = combined(subject, list, single);
+    if (larger.empty()) break;
+    list = std::move(larger);
+  }
+  if (any_fits(list)) std::erase_if(list, [](const Candidate& each) { return each.headroom() < 0; });
+  if (list.size() > kMostTimed) list.resize(kMostTimed);
+  const Seconds base = ideal_step_time(experiment);
+  std::vector<report::MemoryChange> changes(list.size());
+  std::transform(list.begin(), list.end(), changes.begin(),
+                 [base](const Candidate& candidate) { return change_of(candidate, base); });
+  if (any_fits(list)) {
+    std::stable_sort(changes.begin(), changes.end(), [](const auto& a, const auto& b) {
+      return a.relative_step_time < b.relative_step_time;
+    });
+  }
+  if (changes.size() > most) changes.resize(most);
+  return changes;
+}
+
+}  // namespace trainsim::cli
