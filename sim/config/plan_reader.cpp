@@ -143,7 +143,18 @@ void read_sharding_mapping(Section section, ParallelPlan& plan) {
   plan.shard_group = section.defaulted("group", as_shard_group(), "all");
   if (plan.sharding == Sharding::kNone && plan.shard_group != 0)
     section.fail("group", "stage 0 shards nothing; remove this key, or write another stage");
-  section.unsupported({"reshard_after_forward", "offload"});
+  if (section.raw("reshard_after_forward") != nullptr) {
+    const bool reshard = section.defaulted("reshard_after_forward", as_flag(), "true");
+    if (plan.sharding != Sharding::kZero3) {
+      section.fail("reshard_after_forward",
+                   "only stage 3 gathers parameters for forward; remove this key, or write "
+                   "stage: 3");
+    } else if (!reshard) {
+      // Parameters stay gathered until backward: FSDP's shard_grad_op.
+      plan.sharding = Sharding::kZero2;
+    }
+  }
+  section.unsupported({"offload"});
   section.finish();
 }
 

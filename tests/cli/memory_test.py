@@ -94,6 +94,34 @@ class Memory(unittest.TestCase):
                 self.assertEqual(again["peak_memory_bytes"], change["peak_memory_bytes"])
         self.assertEqual(self.json_of()["changes"], [])
 
+    def test_auto_recomputes_as_little_as_fits(self):
+        def chosen(memory):
+            result = self.json_of("--set", "plan.recompute=auto", "--set", f"cluster.gpu.memory={memory}",
+                                  "--set", "plan.micro_batch_size=8", "--set", "plan.global_batch_size=128",
+                                  "--set", "memory.reserve=0 B")
+            return result["chosen"], result["fits"], result["peak_memory_bytes"]
+
+        text, fits, whole = chosen("80 GiB")
+        self.assertIn("chose none", text)
+        self.assertTrue(fits)
+        text, fits, less = chosen(f"{0.95 * whole:.0f} B")
+        self.assertNotIn("chose none", text)
+        self.assertTrue(fits)
+        self.assertLess(less, 0.95 * whole)
+        text, fits, _ = chosen("1 GiB")
+        self.assertIn("found none", text)
+        self.assertFalse(fits)
+        self.assertEqual(self.json_of()["chosen"], "")
+
+    def test_parameters_may_stay_gathered(self):
+        one = ["--set", "plan.pipeline_parallel=1", "--set", "plan.data_parallel=8"]
+        kept = self.json_of(*one, "--set", "plan.sharding={stage: 3, reshard_after_forward: false}")
+        again = self.json_of(*one, "--set", "plan.sharding=zero3")
+        self.assertEqual(kept["peak_memory_bytes"],
+                         self.json_of(*one, "--set", "plan.sharding=zero2")["peak_memory_bytes"])
+        self.assertGreater(kept["peak_memory_bytes"], again["peak_memory_bytes"])
+        self.assertEqual(kept["curve"][0]["end_bytes"], again["curve"][0]["end_bytes"])
+
     def test_exit_codes(self):
         self.assertEqual(self.run_memory("--require-fit").returncode, 0)
         self.assertEqual(self.run_memory("--require-fit", "--set", "cluster.gpu.memory=3 GiB").returncode, 3)

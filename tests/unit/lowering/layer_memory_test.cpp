@@ -2,6 +2,9 @@
 // Bytes of activations and model state against Korthikanti et al. 2022 (arXiv 2205.05198), section 4, and the
 // arithmetic of ZeRO (arXiv 1910.02054). s sequence, b micro-batch, h hidden, a heads, L layers, V
 // vocabulary, t tensor, p pipeline, v chunks, d data parallel, m micro-batches.
+#include <algorithm>
+#include <map>
+
 #include <gtest/gtest.h>
 
 #include "sim/base/units.hpp"
@@ -327,6 +330,76 @@ TEST(ModelState, Of7BillionParametersOnEightGpus) {
   EXPECT_EQ(of(state, MemoryCategory::kParameters), 13'476'831'232);
   EXPECT_EQ(of(state, MemoryCategory::kGradients), 13'476'831'232);
   EXPECT_EQ(of(state, MemoryCategory::kOptimizerState), 10'107'623'424);
+}
+
+/// The same with the other stages: 14 + 1.75 + 10.5 GB and 1.75 + 1.75 + 10.5 = 14 GB, where parameters and
+/// optimizer are apart (DeepSpeed).
+TEST(ModelState, Of7BillionParametersUnderZero2And3) {
+  ParallelPlan plan = split_plan({1, 1, 1, 8});
+  plan.gradient_bytes = 2;
+  plan.framework = plan::Framework::kDeepSpeed;
+  plan.sharding = plan::Sharding::kZero2;
+  const program::MemoryByCategory two = state_of(config::load_model("llama2-7b"), plan);
+  EXPECT_EQ(of(two, MemoryCategory::kParameters), 13'476'831'232);
+  EXPECT_EQ(of(two, MemoryCategory::kGradients), 13'476'831'232 / 8);
+  EXPECT_EQ(of(two, MemoryCategory::kOptimizerState), 10'107'623'424);
+  plan.sharding = plan::Sharding::kZero3;
+  const program::MemoryByCategory three = state_of(config::load_model("llama2-7b"), plan);
+  EXPECT_EQ(of(three, MemoryCategory::kParameters), 13'476'831'232 / 8);
+  EXPECT_EQ(of(three, MemoryCategory::kGradients), 13'476'831'232 / 8);
+  EXPECT_EQ(of(three, MemoryCategory::kOptimizerState), 10'107'623'424);
+}
+
+/// Chen et al. 2016: n layers of s bytes behind K checkpoints of c bytes keep K c + n / K s, least at K =
+/// sqrt(n s / c). Here 64 layers of 54 s b h bytes with their inputs of 2 s b h: K = sqrt(64 * 27) = 41.6, so
+/// that of the possible groups of 1, 2, 4, … layers 2 (K = 32) are best, and the peak is 32 c + 2 s - c.
+TEST(Recomputation, IsBestWithTheSquareRootOfTheLayers) {
+  constexpr Bytes kInput = 2 * kSbh;
+  constexpr Bytes kWhole = 54 * kSbh;
+  std::map<std::int64_t, Bytes> peaks;
+  for (const std::int64_t group : {1, 2, 4, 8, 16, 32, 64}) {
+    ParallelPlan plan = split_plan({});
+    plan.recompute = {RecomputeGranularity::kFull, plan::RecomputeMethod::kUniform, group};
+    const program::MemoryByCategory most = memory_of(gpt({64}), plan).front().largest;
+    peaks[group] =
+        of(most, MemoryCategory::kActivations) + of(most, MemoryCategory::kRecomputation) - 5 * kSbh;
+    EXPECT_EQ(peaks[group], 64 / group * kInput + group * kWhole - kInput) << group;
+  }
+  const auto best = std::min_element(peaks.begin(), peaks.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  EXPECT_EQ(best->first, 2);
+}
+
+/// Each optimizer's moments beside the fp32 parameter of 4 bytes.
+TEST(ModelState, DependsOnTheOptimizer) {
+  using plan::Optimizer;
+  const std::map<Optimizer, double> bytes = {
+      {Optimizer::kAdam, 12}, {Optimizer::kLion, 8},      {Optimizer::kSgdMomentum, 8},
+      {Optimizer::kSgd, 4},   {Optimizer::kAdafactor, 4}, {Optimizer::kAdam8Bit, 4 + 2 * 260.0 / 256}};
+  for (const auto& [optimizer, expected] : bytes) {
+    ParallelPlan plan = split_plan({});
+    plan.optimizer = optimizer;
+    const auto state = static_cast<double>(of(state_of(gpt({2}), plan), MemoryCategory::kOptimizerState));
+    EXPECT_NEAR(state / static_cast<double>(kSmall), expected, 1e-4) << plan::to_string(optimizer);
+  }
+}
+
+/// FSDP's shards are in fp32 and are their own masters: 4 + 4 + 8 bytes over all ranks.
+TEST(ModelState, OfFsdpIsInFp32) {
+  ParallelPlan plan = split_plan({1, 1, 1, 4});
+  plan.framework = plan::Framework::kFsdp;
+  plan.sharding = plan::Sharding::kZero3;
+  EXPECT_EQ(sum(state_of(gpt({2}), plan)), 16 * kSmall / 4);
+}
+
+/// DeepSpeed keeps 2-byte gradients beside the fp32 sums, and two buckets of all parameters, as these are
+/// few.
+TEST(ModelState, OfDeepSpeedHasGradientsTwice) {
+  ParallelPlan plan = split_plan({1, 1, 1, 4});
+  plan.framework = plan::Framework::kDeepSpeed;
+  EXPECT_EQ(sum(state_of(gpt({2}), plan)), 20 * kSmall);
+  plan.sharding = plan::Sharding::kZero1;
+  EXPECT_EQ(sum(state_of(gpt({2}), plan)), (8 + 3 + 4) * kSmall);
 }
 
 double gib(Bytes bytes) {
