@@ -7,7 +7,6 @@
 
 #include "sim/cli/simulate.hpp"
 #include "sim/cli/variant.hpp"
-#include "sim/report/format.hpp"
 #include "sim/report/summary.hpp"
 
 namespace trainsim::cli {
@@ -90,7 +89,9 @@ std::string words_for(const Recompute& recompute) {
 std::string choose_recomputation(Experiment& experiment) {
   if (!experiment.plan.recompute.automatic) return "";
   experiment.plan.recompute = {};
-  const Bytes without = available_memory(experiment) - estimate_memory(experiment).peak;
+  const MemoryEstimate without = estimate_memory(experiment);
+  const std::string reason =
+      report::verdict_reason(without.peak, without.reserved, available_memory(experiment));
   for (const Verdict wanted : {Verdict::kFits, Verdict::kBorderline}) {
     const std::vector<Recompute> fitting = choices(experiment, wanted);
     if (fitting.empty()) continue;
@@ -99,13 +100,14 @@ std::string choose_recomputation(Experiment& experiment) {
                    [&](const Recompute& recompute) { return ideal_step_time(with(experiment, recompute)); });
     const auto cheapest = std::min_element(times.begin(), times.end()) - times.begin();
     experiment.plan.recompute = fitting[static_cast<std::size_t>(cheapest)];
-    return "recompute: auto chose " + words_for(experiment.plan.recompute) + ", the cheapest of " +
-           std::to_string(fitting.size()) + " that fit; without recomputation " +
-           (without >= 0 ? report::gib(without) + " would be left."
-                         : report::gib(-without) + " would be too much.");
+    const std::string which = fitting.size() == 1
+                                  ? "the only one that fits"
+                                  : "the cheapest of " + std::to_string(fitting.size()) + " that fit";
+    return "auto chose " + words_for(experiment.plan.recompute) + ", " + which +
+           "; without recomputation: " + reason + ".";
   }
   experiment.plan.recompute.granularity = RecomputeGranularity::kFull;
-  return "recompute: auto found none with which the plan fits, and took full.";
+  return "auto found none with which the plan fits, and took full.";
 }
 
 }  // namespace trainsim::cli

@@ -110,7 +110,7 @@ int run(const Options& options) {
     summary.notes = report::explain(summary);
   }
   bar.clear();
-  if (!chosen.empty()) summary.notes.push_back(chosen);
+  if (!chosen.empty()) summary.notes.push_back("Recomputation: " + chosen);
   summary.jitter = jitter;
   if (uncertainty) summary.uncertainty = scaled(std::move(*uncertainty), summary.step_time);
   if (folding_check) summary.notes.push_back(folding_check->compare(summary));

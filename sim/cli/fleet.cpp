@@ -81,7 +81,7 @@ report::FleetAnswer largest_that_fits(const Subject& subject, const Experiment& 
       sequence ? largest(kSequenceStep, kMostSequence, fits_at) : largest(1, kMostMicroBatch, fits_at);
   const std::string note = value == 0 ? "none fits"
                            : sequence ? "tokens (in steps of " + std::to_string(kSequenceStep) + ")"
-                                      : "sequences, with as many micro-batches per step";
+                                      : "per micro-batch, with as many micro-batches per step";
   return {"Largest " + key + " that fits", value, note};
 }
 

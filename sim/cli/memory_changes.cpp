@@ -117,6 +117,7 @@ report::MemoryChange change_of(const Candidate& candidate, Seconds base) {
   report::MemoryChange change;
   change.overrides = candidate.overrides;
   change.peak_memory = candidate.memory.peak;
+  change.peak_reserved = candidate.memory.reserved;
   change.headroom = candidate.headroom();
   change.verdict = report::judge_memory(candidate.memory.peak, candidate.memory.reserved,
                                         available_memory(candidate.experiment));

@@ -115,7 +115,8 @@ void read_lora(Section& section, ParallelPlan& plan) {
     const Words<bool plan::Lora::*> names = {{"attention", &plan::Lora::attention},
                                              {"mlp", &plan::Lora::mlp}};
     for (bool plan::Lora::*module : lora->list("modules", as_choice(names))) plan.lora.*module = true;
-    if (!plan.lora.attention && !plan.lora.mlp)
+    const Value* modules = lora->raw("modules");
+    if (modules->kind == Kind::kList && modules->items.empty())
       lora->fail("modules", "names no module; write attention, mlp or both, or leave plan.lora out");
   }
   lora->finish();
@@ -152,6 +153,7 @@ void read_sharding_mapping(Section section, ParallelPlan& plan) {
     } else if (!reshard) {
       // Parameters stay gathered until backward: FSDP's shard_grad_op.
       plan.sharding = Sharding::kZero2;
+      plan.keeps_gathered = true;
     }
   }
   section.unsupported({"offload"});
@@ -306,6 +308,11 @@ void read_placement(Section& section, ParallelPlan& plan) {
 void read_profile(Section& section, ParallelPlan& plan) {
   std::optional<Section> profile = section.mapping("profile", false);
   if (!profile) return;
+  if (plan.recompute.automatic) {
+    section.fail("recompute",
+                 "auto can't be chosen by times that plan.profile has measured; write what they were "
+                 "measured with: none, selective or full");
+  }
   plan.profile = plan::StageProfile{profile->required("forward", as_quantity(Dimension::kTime)),
                                     profile->required("backward", as_quantity(Dimension::kTime))};
   profile->finish();

@@ -123,6 +123,11 @@ void check_shard_group(const Facts& facts, Problems& problems) {
 
 void check_sharding(const Facts& facts, Problems& problems) {
   const ParallelPlan& plan = facts.plan;
+  if (plan.keeps_gathered && plan.framework != Framework::kFsdp) {
+    problems.push_back({"plan.sharding.reshard_after_forward",
+                        "false is FSDP's shard_grad_op, and software.framework is " +
+                            to_string(plan.framework) + "; remove one of the two, or write stage: 2"});
+  }
   if (plan.sharding != Sharding::kZero2 && plan.sharding != Sharding::kZero3) return;
   if (plan.pipeline_parallel > 1) {
     problems.push_back({"plan.sharding",

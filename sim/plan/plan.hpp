@@ -108,6 +108,8 @@ struct ParallelPlan {
   Recompute recompute;
   Lora lora;
   Sharding sharding = Sharding::kNone;
+  /// Whether kZero2 was asked for as stage 3 whose parameters stay gathered until backward, which is FSDP's.
+  bool keeps_gathered = false;
   /// Data-parallel ranks that hold one copy of what is sharded; further groups of as many hold replicas of it
   /// (FSDP's hybrid sharding). 0 = all ranks.
   std::int64_t shard_group = 0;

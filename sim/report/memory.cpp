@@ -86,8 +86,11 @@ std::string head(const MemoryReport& report) {
   row("available", gib(summary.memory_capacity) + " less " + gib(summary.memory_reserve) +
                        " for contexts and libraries: " +
                        (headroom >= 0 ? gib(headroom) + " left" : gib(-headroom) + " too much"));
-  row("verdict", std::string(to_string(summary.verdict)) +
-                     " (fullest rank: " + std::to_string(fullest_rank(summary).rank) + ")");
+  const RankSummary& fullest = fullest_rank(summary);
+  row("verdict", std::string(to_string(summary.verdict)) + ", rank " + std::to_string(fullest.rank) +
+                     " being the fullest: " +
+                     verdict_reason(fullest.peak_memory, reserved_by(fullest),
+                                    summary.memory_capacity - summary.memory_reserve));
   if (!report.chosen.empty()) row("recomputation", report.chosen);
   return text;
 }
@@ -119,7 +122,8 @@ std::string tensor_table(const MemoryReport& report) {
             pad_left(std::to_string(kind.count), 10) + "  " + words(program::to_string(kind.category)) + "\n";
   }
   if (kinds.size() > kTensorRows) {
-    text += "  … " + std::to_string(kinds.size() - kTensorRows) + " more kinds in the JSON output\n";
+    text += "  … " + std::to_string(kinds.size() - kTensorRows) +
+            " more kinds; the JSON output has every tensor\n";
   }
   return text;
 }
@@ -236,6 +240,7 @@ Json changes_json(const Summary& summary) {
     list.push_back({{"set", change.overrides},
                     {"verdict", to_string(change.verdict)},
                     {"peak_memory_bytes", change.peak_memory},
+                    {"peak_reserved_bytes", change.peak_reserved},
                     {"memory_headroom_bytes", change.headroom},
                     {"relative_step_time", change.relative_step_time}});
   }
@@ -246,17 +251,8 @@ std::string change_text(const MemoryChange& change) {
   std::string text;
   for (const std::string& override_text : change.overrides)
     text += (text.empty() ? "" : ", ") + override_text;
-  switch (change.verdict) {
-    case Verdict::kFits:
-      text += ": fits with " + gib(change.headroom) + " to spare";
-      break;
-    case Verdict::kBorderline:
-      text += ": borderline, " + gib(change.headroom) + " to spare";
-      break;
-    case Verdict::kDoesNotFit:
-      text += ": still " + gib(-change.headroom) + " too much";
-      break;
-  }
+  text += std::string(": ") + to_string(change.verdict) + ", " +
+          verdict_reason(change.peak_memory, change.peak_reserved, change.peak_memory + change.headroom);
   const double cost = change.relative_step_time - 1.0;
   if (std::abs(cost) < 5e-4) return text + ", at the same step time";
   return text +

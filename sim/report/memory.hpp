@@ -33,7 +33,7 @@ std::string to_text(const MemoryReport& report);
 /// The same with the whole curve, as JSON that ends in a newline (docs/output.md).
 std::string to_json(const MemoryReport& report);
 
-/// "plan.recompute=full: fits with 9.3 GiB to spare and costs 24 % step time".
+/// "plan.recompute=full: fits, 9.3 GiB left, costs 24 % step time".
 std::string change_text(const MemoryChange& change);
 
 }  // namespace trainsim::report

@@ -221,6 +221,17 @@ Verdict judge_memory(Bytes peak, Bytes reserved, Bytes available) {
   return reserved > available || available - peak < margin ? Verdict::kBorderline : Verdict::kFits;
 }
 
+std::string verdict_reason(Bytes peak, Bytes reserved, Bytes available) {
+  if (peak > available) return gib(peak - available) + " too much";
+  const std::string left = gib(available - peak) + " left";
+  if (reserved > available) {
+    return left + ", but the allocator would hold " + gib(reserved) + " of " + gib(available) +
+           " (memory.expandable_segments may help)";
+  }
+  const bool known = judge_memory(peak, reserved, available) == Verdict::kFits;
+  return known ? left : left + ", less than the 3 % of the peak to which it is known";
+}
+
 const char* to_string(Verdict verdict) {
   switch (verdict) {
     case Verdict::kFits:

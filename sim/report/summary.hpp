@@ -112,6 +112,8 @@ const char* to_string(Verdict verdict);
 /// `available` bytes less what is kept for contexts and libraries. Borderline: it fits, but by less than
 /// memory is known to (3 % of the peak, docs/accuracy.md), or the allocator holds more than there is.
 Verdict judge_memory(Bytes peak, Bytes reserved, Bytes available);
+/// Why that is the verdict: "the allocator would hold 92.9 GiB of 78.5 GiB", or what is left or too much.
+std::string verdict_reason(Bytes peak, Bytes reserved, Bytes available);
 
 /// A change of the configuration, what it would do to memory, and what it would cost.
 struct MemoryChange {
@@ -119,6 +121,7 @@ struct MemoryChange {
   std::vector<std::string> overrides;
   Verdict verdict = Verdict::kFits;
   Bytes peak_memory = 0;
+  Bytes peak_reserved = 0;
   Bytes headroom = 0;
   /// Step time against that of the plan as it is, both without contention between transfers.
   double relative_step_time = 1;

@@ -68,17 +68,17 @@ std::string head(const Summary& summary) {
 }
 
 std::string verdict(const Summary& summary) {
-  const std::string left = gib(summary.memory_headroom) + " left";
-  const std::string reserved = "; with the allocator's cache " + gib(summary.peak_reserved);
+  const Bytes available = summary.memory_capacity - summary.memory_reserve;
+  const std::string reason = verdict_reason(summary.peak_memory, summary.peak_reserved, available);
   switch (summary.verdict) {
     case Verdict::kFits:
-      return "fits, " + left + reserved;
+      return "fits, " + reason + "; with the allocator's cache " + gib(summary.peak_reserved);
     case Verdict::kBorderline:
-      return "BORDERLINE, " + left + reserved;
+      return "BORDERLINE, " + reason;
     case Verdict::kDoesNotFit:
       break;
   }
-  return "DOES NOT FIT, " + gib(-summary.memory_headroom) + " too much";
+  return "DOES NOT FIT, " + reason;
 }
 
 std::string result(const Summary& summary) {
