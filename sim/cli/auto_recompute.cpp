@@ -74,14 +74,22 @@ std::string words_for(const Recompute& recompute) {
       return "none";
     case RecomputeGranularity::kSelective: {
       std::string text;
-      for (const std::string& name : plan::module_names(recompute.modules))
-        text += (text.empty() ? "" : ", ") + name;
+      for (const std::string& name : plan::module_names(recompute.modules)) {
+        if (!text.empty()) text += ", ";
+        text += name;
+      }
       return "selective of " + text;
     }
     case RecomputeGranularity::kFull:
       break;
   }
   return "full of the first " + std::to_string(recompute.layers) + " layers of each chunk";
+}
+
+std::string sentence(const Recompute& chosen, std::size_t fitting, const std::string& without) {
+  const std::string which =
+      fitting == 1 ? "the only one that fits" : "the cheapest of " + std::to_string(fitting) + " that fit";
+  return "auto chose " + words_for(chosen) + ", " + which + "; without recomputation: " + without + ".";
 }
 
 }  // namespace
@@ -100,11 +108,7 @@ std::string choose_recomputation(Experiment& experiment) {
                    [&](const Recompute& recompute) { return ideal_step_time(with(experiment, recompute)); });
     const auto cheapest = std::min_element(times.begin(), times.end()) - times.begin();
     experiment.plan.recompute = fitting[static_cast<std::size_t>(cheapest)];
-    const std::string which = fitting.size() == 1
-                                  ? "the only one that fits"
-                                  : "the cheapest of " + std::to_string(fitting.size()) + " that fit";
-    return "auto chose " + words_for(experiment.plan.recompute) + ", " + which +
-           "; without recomputation: " + reason + ".";
+    return sentence(experiment.plan.recompute, fitting.size(), reason);
   }
   experiment.plan.recompute.granularity = RecomputeGranularity::kFull;
   return "auto found none with which the plan fits, and took full.";
