@@ -105,7 +105,8 @@ int run(const Options& options) {
   std::optional<report::JitterResult> jitter;
   if (experiment.jitter.steps > 0) jitter = simulate_steps(experiment, available_processors(), progress);
   report::Summary summary = simulate(experiment, options.fold, progress);
-  if (!summary.fits) {
+  // For people only: scripts that try many plans would pay for it at each that does not fit.
+  if (!summary.fits && options.format == Format::kText) {
     summary.changes = memory_changes({options.subject, options.overrides}, experiment, kHelpfulChanges);
     summary.notes = report::explain(summary);
   }

@@ -213,7 +213,6 @@ Json to_tree(const Summary& summary) {
   json["cluster"] = summary.cluster_name;
   json["gpu"] = summary.gpu_name;
   json["gpu_clock_share"] = summary.clock_share;
-  json["memory_changes"] = changes_json(summary);
   json["warnings"] = summary.warnings;
   json["notes"] = summary.notes;
   json["simulation"] = {{"network", summary.network},      {"wall_s", summary.wall_time},

@@ -11,11 +11,8 @@ namespace trainsim::report {
 /// JSON whose objects keep the order in which they were written.
 using Json = nlohmann::ordered_json;
 
-struct Summary;
 /// Bytes by the names of their categories.
 Json by_category(const program::MemoryByCategory& bytes);
-/// What would help a plan to fit, for results of a run and of `memory`.
-Json changes_json(const Summary& summary);
 
 /// Indented text that ends in a newline; a file name that is not UTF-8 keeps what can be kept of it.
 inline std::string dump(const Json& json) {

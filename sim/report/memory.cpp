@@ -232,8 +232,6 @@ Json answers_json(const MemoryReport& report) {
   return list;
 }
 
-}  // namespace
-
 Json changes_json(const Summary& summary) {
   Json list = Json::array();
   for (const MemoryChange& change : summary.changes) {
@@ -246,6 +244,8 @@ Json changes_json(const Summary& summary) {
   }
   return list;
 }
+
+}  // namespace
 
 std::string change_text(const MemoryChange& change) {
   std::string text;
