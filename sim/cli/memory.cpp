@@ -43,7 +43,7 @@ report::MemoryReport describe_memory(const MemoryRequest& request, const engine:
   check_rank(request, experiment);
   report::MemoryReport report;
   report.chosen = choose_recomputation(experiment);
-  report.summary = simulate(experiment, true, progress, Reservation::kAll);
+  report.summary = simulate(experiment, true, progress, ReplayAllocator::kForAll);
   report.rank = index_of(request, experiment, report.summary);
   report.rank_id = request.rank.value_or(report.summary.ranks[report.rank].rank);
   if (report.summary.verdict != report::Verdict::kFits)

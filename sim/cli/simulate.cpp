@@ -35,10 +35,22 @@ std::vector<program::Program> build_programs(const config::Experiment& experimen
   return lowering::lower(experiment.model, experiment.plan, experiment.cluster, schedule);
 }
 
-Bytes reserved_for(const config::Experiment& experiment, const program::Program& program) {
+memory::Reservation reserve(const config::Experiment& experiment, const program::Program& program) {
   const bool expandable = experiment.plan.expandable_segments;
-  return memory::reserve(program, expandable ? memory::Segments::kExpandable : memory::Segments::kFixed)
-      .peak_reserved;
+  return memory::reserve(program, expandable ? memory::Segments::kExpandable : memory::Segments::kFixed,
+                         available_memory(experiment));
+}
+
+std::size_t fullest(const std::vector<memory::Profile>& profiles) {
+  const auto found = std::max_element(profiles.begin(), profiles.end(),
+                                      [](const auto& a, const auto& b) { return a.peak < b.peak; });
+  return static_cast<std::size_t>(found - profiles.begin());
+}
+
+std::vector<memory::Profile> profiles_of(const std::vector<program::Program>& programs) {
+  std::vector<memory::Profile> profiles(programs.size());
+  std::transform(programs.begin(), programs.end(), profiles.begin(), memory::replay);
+  return profiles;
 }
 
 /// The same with as many micro-batches as it takes to fill the pipeline and go on for a while: more of them
@@ -53,29 +65,29 @@ config::Experiment with_few_micro_batches(config::Experiment experiment) {
 }
 
 /// What the allocator holds for each program, or for that with the highest peak only.
-std::vector<std::optional<Bytes>> reservations(const config::Experiment& experiment, const program::Job& job,
-                                               const std::vector<memory::Profile>& profiles,
-                                               Reservation reservation) {
-  std::vector<std::optional<Bytes>> reserved(profiles.size());
-  const auto fullest = std::max_element(profiles.begin(), profiles.end(),
-                                        [](const auto& a, const auto& b) { return a.peak < b.peak; });
+std::vector<std::optional<memory::Reservation>> reservations(const config::Experiment& experiment,
+                                                             const program::Job& job,
+                                                             const std::vector<memory::Profile>& profiles,
+                                                             ReplayAllocator replay) {
+  std::vector<std::optional<memory::Reservation>> reserved(profiles.size());
+  const std::size_t most = fullest(profiles);
   for (std::size_t p = 0; p < profiles.size(); ++p) {
-    const bool wanted =
-        reservation == Reservation::kAll || profiles.begin() + static_cast<std::ptrdiff_t>(p) == fullest;
-    if (wanted) reserved[p] = reserved_for(experiment, job.programs[p]);
+    if (replay == ReplayAllocator::kForAll || p == most) reserved[p] = reserve(experiment, job.programs[p]);
   }
   return reserved;
 }
 
 }  // namespace
 
+Bytes available_memory(const config::Experiment& experiment) {
+  return experiment.cluster.gpu.memory - experiment.plan.memory_reserve;
+}
+
 MemoryEstimate estimate_memory(const config::Experiment& experiment) {
-  MemoryEstimate estimate;
-  for (const program::Program& program : build_programs(with_few_micro_batches(experiment))) {
-    const Bytes peak = memory::replay(program).peak;
-    if (peak > estimate.peak) estimate = {peak, reserved_for(experiment, program)};
-  }
-  return estimate;
+  const std::vector<program::Program> programs = build_programs(with_few_micro_batches(experiment));
+  const std::vector<memory::Profile> profiles = profiles_of(programs);
+  const std::size_t most = fullest(profiles);
+  return {profiles[most].peak, reserve(experiment, programs[most]).peak_reserved};
 }
 
 program::Job build_job(const config::Experiment& experiment, bool fold) {
@@ -105,7 +117,7 @@ Seconds ideal_step_time(config::Experiment experiment) {
 }
 
 report::Summary simulate(const config::Experiment& experiment, bool fold, const engine::Progress& progress,
-                         Reservation reservation) {
+                         ReplayAllocator replay) {
   const auto begin = std::chrono::steady_clock::now();
   const program::Job job = build_job(experiment, fold);
   if (fold && job.ranks.size() > kManyRanks) {
@@ -119,9 +131,9 @@ report::Summary simulate(const config::Experiment& experiment, bool fold, const 
     uncontended = engine::make_ideal_executor({})->run(job).step_time;
   }
   const program::Timeline timeline = run_job(experiment, job, progress);
-  std::vector<memory::Profile> profiles;
-  for (const program::Program& program : job.programs) profiles.push_back(memory::replay(program));
-  const std::vector<std::optional<Bytes>> reserved = reservations(experiment, job, profiles, reservation);
+  const std::vector<memory::Profile> profiles = profiles_of(job.programs);
+  const std::vector<std::optional<memory::Reservation>> reserved =
+      reservations(experiment, job, profiles, replay);
   report::Run run{experiment.name,
                   experiment.description,
                   experiment.model,

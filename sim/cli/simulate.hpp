@@ -15,6 +15,9 @@ program::Job build_job(const config::Experiment& experiment, bool fold);
 program::Timeline run_job(const config::Experiment& experiment, const program::Job& job,
                           const engine::Progress& progress);
 
+/// Bytes of a GPU that tensors may take.
+Bytes available_memory(const config::Experiment& experiment);
+
 /// Memory of the fullest rank without simulating its time.
 struct MemoryEstimate {
   Bytes peak = 0;
@@ -26,10 +29,10 @@ MemoryEstimate estimate_memory(const config::Experiment& experiment);
 Seconds ideal_step_time(config::Experiment experiment);
 
 /// For which ranks the caching allocator is replayed, which can take as long as the simulation.
-enum class Reservation { kFullestRank, kAll };
+enum class ReplayAllocator { kForFullestRank, kForAll };
 
 /// The whole road from an experiment to its summary.
 report::Summary simulate(const config::Experiment& experiment, bool fold, const engine::Progress& progress,
-                         Reservation reservation = Reservation::kFullestRank);
+                         ReplayAllocator replay = ReplayAllocator::kForFullestRank);
 
 }  // namespace trainsim::cli

@@ -25,8 +25,4 @@ std::optional<config::Experiment> variant(const Subject& subject, const Override
   }
 }
 
-Bytes available_memory(const config::Experiment& experiment) {
-  return experiment.cluster.gpu.memory - experiment.plan.memory_reserve;
-}
-
 }  // namespace trainsim::cli

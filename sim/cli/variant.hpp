@@ -23,7 +23,5 @@ Overrides joined(Overrides base, const Overrides& more);
 std::string assignment(const char* key, std::int64_t value);
 /// The configuration with changes, its recomputation chosen; nothing if they make it illegal.
 std::optional<config::Experiment> variant(const Subject& subject, const Overrides& changes);
-/// Bytes of a GPU that tensors may take.
-Bytes available_memory(const config::Experiment& experiment);
 
 }  // namespace trainsim::cli

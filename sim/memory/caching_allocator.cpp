@@ -90,7 +90,8 @@ CachingAllocator::Block CachingAllocator::find_or_reserve(Bytes bytes, bool smal
 
 CachingAllocator::Block CachingAllocator::reserve(Bytes bytes, bool small) {
   if (capacity_ > 0 && reserved_ + bytes > capacity_) give_back_cached();
-  note_reserved(bytes);
+  reserved_ += bytes;
+  peak_reserved_ = std::max(peak_reserved_, reserved_);
   const Block piece = add({next_, bytes, kNone, kNone, small, false});
   next_ += static_cast<std::uint64_t>(bytes);
   list(piece);
@@ -103,7 +104,13 @@ CachingAllocator::Block CachingAllocator::grow(Bytes bytes, bool small) {
   const bool free_end = last != kNone && !pieces_[last].used;
   const Bytes there = free_end ? pieces_[last].bytes : 0;
   const Bytes more = round_up(bytes - there, small ? kSmallBuffer : kLargeBuffer);
-  note_reserved(more);
+  reserved_ += more;
+  if (capacity_ > 0 && reserved_ > capacity_) {
+    // Pages are unmapped wherever they are free, so that nothing but what is in use counts.
+    ++retries_;
+    reserved_ = std::max(capacity_, allocated_ + bytes);
+  }
+  peak_reserved_ = std::max(peak_reserved_, reserved_);
   if (free_end) {
     unlist(last);
     pieces_[last].bytes += more;
@@ -120,6 +127,7 @@ CachingAllocator::Block CachingAllocator::grow(Bytes bytes, bool small) {
 }
 
 void CachingAllocator::give_back_cached() {
+  ++retries_;
   for (FreeList* pool : {&small_, &large_}) {
     for (auto entry = pool->begin(); entry != pool->end();) {
       const Block piece = std::get<2>(*entry);
@@ -154,12 +162,6 @@ void CachingAllocator::join(Block first, Block second) {
   if (stays.next != kNone) pieces_[stays.next].previous = first;
   if (last_of_pool_[stays.small ? 0 : 1] == second) last_of_pool_[stays.small ? 0 : 1] = first;
   remove(second);
-}
-
-void CachingAllocator::note_reserved(Bytes change) {
-  reserved_ += change;
-  if (capacity_ > 0 && reserved_ > capacity_) ++failures_;
-  peak_reserved_ = std::max(peak_reserved_, reserved_);
 }
 
 }  // namespace trainsim::memory

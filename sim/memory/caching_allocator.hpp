@@ -22,8 +22,8 @@ enum class Segments : std::uint8_t {
 /// from segments of 2 MiB, up to 10 MiB from segments of 20 MiB, larger ones from segments of their own,
 /// rounded to 2 MiB. The smallest free block that is large enough is taken and split if more than 512 bytes
 /// (small) or 1 MiB (large) are left; freed blocks merge with free neighbours and stay cached. When the
-/// device is full, segments that are wholly free are given back first (PyTorch 2.x,
-/// c10/cuda/CUDACachingAllocator.cpp).
+/// device is full, segments that are wholly free are given back first, and of expandable ones all free pages
+/// (PyTorch 2.x, c10/cuda/CUDACachingAllocator.cpp). What does not fit even then is reserved nevertheless.
 class CachingAllocator {
  public:
   using Block = std::uint32_t;
@@ -41,8 +41,8 @@ class CachingAllocator {
   Bytes reserved() const { return reserved_; }
   Bytes peak_allocated() const { return peak_allocated_; }
   Bytes peak_reserved() const { return peak_reserved_; }
-  /// Requests that did not fit on the device even after cached segments were given back.
-  std::int64_t failures() const { return failures_; }
+  /// How often cached memory had to be given back (num_alloc_retries of PyTorch's statistics).
+  std::int64_t retries() const { return retries_; }
 
  private:
   static constexpr Block kNone = 0xffffffff;
@@ -70,7 +70,6 @@ class CachingAllocator {
   void split(Block piece, Bytes bytes);
   /// Makes one piece of two neighbours, of which the first stays.
   void join(Block first, Block second);
-  void note_reserved(Bytes change);
 
   Segments segments_;
   Bytes capacity_;
@@ -87,7 +86,7 @@ class CachingAllocator {
   Bytes reserved_ = 0;
   Bytes peak_allocated_ = 0;
   Bytes peak_reserved_ = 0;
-  std::int64_t failures_ = 0;
+  std::int64_t retries_ = 0;
 };
 
 }  // namespace trainsim::memory

@@ -91,8 +91,9 @@ Reservation reserve(const Program& program, Segments segments, Bytes capacity) {
   Replay replay(program, allocator);
   replay.step(true);
   replay.allocate_late_state();
+  const std::int64_t first = allocator.retries();
   replay.step(false);
-  return {allocator.peak_allocated(), allocator.peak_reserved()};
+  return {allocator.peak_allocated(), allocator.peak_reserved(), allocator.retries() - first};
 }
 
 }  // namespace trainsim::memory

@@ -11,7 +11,10 @@ namespace trainsim::memory {
 /// What the caching allocator holds for a program.
 struct Reservation {
   Bytes peak_allocated = 0;
+  /// More than the capacity if the program does not fit, be it for fragments only.
   Bytes peak_reserved = 0;
+  /// How often cached memory is given back in a step.
+  std::int64_t retries = 0;
 };
 
 /// Replays two steps of a program through the caching allocator: in the first the optimizer's state appears

@@ -22,20 +22,21 @@ Json by_cause(const std::array<Seconds, program::kCauses>& seconds) {
 Json ranks(const Summary& summary) {
   Json list = Json::array();
   for (const RankSummary& rank : summary.ranks) {
-    list.push_back({{"rank", rank.rank},
-                    {"represents", rank.represents},
-                    {"stage", rank.stage},
-                    {"tensor_rank", rank.tensor_rank},
-                    {"data_rank", rank.data_rank},
-                    {"layers", rank.layers},
-                    {"busy_s", rank.busy},
-                    {"bubble_s", rank.bubble},
-                    {"breakdown", by_cause(rank.by_cause)},
-                    {"peak_memory_bytes", rank.peak_memory},
-                    {"peak_reserved_bytes", rank.peak_reserved ? Json(*rank.peak_reserved) : Json(nullptr)},
-                    {"peak_at", rank.peak_at},
-                    {"peak_time_s", rank.peak_time},
-                    {"memory_at_peak", by_category(rank.memory_at_peak)}});
+    list.push_back(
+        {{"rank", rank.rank},
+         {"represents", rank.represents},
+         {"stage", rank.stage},
+         {"tensor_rank", rank.tensor_rank},
+         {"data_rank", rank.data_rank},
+         {"layers", rank.layers},
+         {"busy_s", rank.busy},
+         {"bubble_s", rank.bubble},
+         {"breakdown", by_cause(rank.by_cause)},
+         {"peak_memory_bytes", rank.peak_memory},
+         {"peak_reserved_bytes", rank.reserved ? Json(rank.reserved->peak_reserved) : Json(nullptr)},
+         {"peak_at", rank.peak_at},
+         {"peak_time_s", rank.peak_time},
+         {"memory_at_peak", by_category(rank.memory_at_peak)}});
   }
   return list;
 }
@@ -161,6 +162,7 @@ Json scalars(const Summary& summary) {
           {"verdict", to_string(summary.verdict)},
           {"peak_memory_bytes", summary.peak_memory},
           {"peak_reserved_bytes", summary.peak_reserved},
+          {"allocator_retries", summary.allocator_retries},
           {"memory_capacity_bytes", summary.memory_capacity},
           {"memory_reserve_bytes", summary.memory_reserve},
           {"memory_headroom_bytes", summary.memory_headroom},

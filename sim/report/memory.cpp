@@ -24,10 +24,6 @@ const RankSummary& rank_of(const MemoryReport& report) {
   return report.summary.ranks[report.rank];
 }
 
-Bytes reserved_by(const RankSummary& rank) {
-  return rank.peak_reserved.value_or(rank.peak_memory);
-}
-
 const StageMemory& memory_of(const MemoryReport& report) {
   return report.summary.stage_memory[rank_of(report).memory];
 }
@@ -82,7 +78,7 @@ std::string head(const MemoryReport& report) {
                   (rank.peak_at.starts_with("outside") ? "" : "in the ") + rank.peak_at);
   row("reserved", gib(reserved_by(rank)) + " by the caching allocator, " +
                       share_of(reserved_by(rank) - rank.peak_memory, reserved_by(rank)) +
-                      " of it unused at the peak");
+                      " of it unused at the peak" + retries_text(summary));
   row("available", gib(summary.memory_capacity) + " less " + gib(summary.memory_reserve) +
                        " for contexts and libraries: " +
                        (headroom >= 0 ? gib(headroom) + " left" : gib(-headroom) + " too much"));

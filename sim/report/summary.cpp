@@ -83,7 +83,7 @@ void add_ranks(const Run& run, Summary& summary) {
     row.by_cause = timeline.by_cause;
     const memory::Profile& memory = run.memory[rank.program];
     row.peak_memory = memory.peak;
-    row.peak_reserved = run.reserved[rank.program];
+    row.reserved = run.reserved[rank.program];
     row.memory_at_peak = memory.at_peak;
     row.peak_time = peak_time(memory, timeline);
     row.peak_at = slot_name(run.job.programs[rank.program], memory.peak_slot);
@@ -195,7 +195,8 @@ void add_memory(const Run& run, Summary& summary) {
   }
   const RankSummary& fullest = fullest_rank(summary);
   summary.peak_memory = fullest.peak_memory;
-  summary.peak_reserved = fullest.peak_reserved.value_or(fullest.peak_memory);
+  summary.peak_reserved = reserved_by(fullest);
+  if (fullest.reserved) summary.allocator_retries = fullest.reserved->retries;
   summary.memory_headroom = summary.memory_capacity - summary.memory_reserve - summary.peak_memory;
   summary.verdict = judge_memory(summary.peak_memory, summary.peak_reserved,
                                  summary.memory_capacity - summary.memory_reserve);
@@ -225,8 +226,8 @@ std::string verdict_reason(Bytes peak, Bytes reserved, Bytes available) {
   if (peak > available) return gib(peak - available) + " too much";
   const std::string left = gib(available - peak) + " left";
   if (reserved > available) {
-    return left + ", but the allocator would hold " + gib(reserved) + " of " + gib(available) +
-           " (memory.expandable_segments may help)";
+    return left + ", but the allocator's fragments need " + gib(reserved - available) +
+           " more (memory.expandable_segments may help)";
   }
   const bool known = judge_memory(peak, reserved, available) == Verdict::kFits;
   return known ? left : left + ", less than the 3 % of the peak to which it is known";
@@ -242,6 +243,15 @@ const char* to_string(Verdict verdict) {
       return "does not fit";
   }
   return "";
+}
+
+Bytes reserved_by(const RankSummary& rank) {
+  return rank.reserved ? rank.reserved->peak_reserved : rank.peak_memory;
+}
+
+std::string retries_text(const Summary& summary) {
+  if (!summary.fits || summary.allocator_retries == 0) return "";
+  return "; gives cached memory back " + std::to_string(summary.allocator_retries) + " times a step";
 }
 
 const RankSummary& fullest_rank(const Summary& summary) {

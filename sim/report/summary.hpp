@@ -9,6 +9,7 @@
 #include "sim/base/units.hpp"
 #include "sim/hardware/spec.hpp"
 #include "sim/memory/ledger.hpp"
+#include "sim/memory/reservation.hpp"
 #include "sim/model/model_spec.hpp"
 #include "sim/plan/plan.hpp"
 #include "sim/program/job.hpp"
@@ -28,7 +29,7 @@ struct Run {
   const program::Timeline& timeline;
   /// By program.
   const std::vector<memory::Profile>& memory;
-  const std::vector<std::optional<Bytes>>& reserved;
+  const std::vector<std::optional<memory::Reservation>>& reserved;
   program::Traffic traffic;
   /// Step time if every transfer were alone on its links; nothing when it was not worked out.
   std::optional<Seconds> uncontended_step_time;
@@ -60,8 +61,8 @@ struct RankSummary {
   Seconds bubble = 0;
   std::array<Seconds, program::kCauses> by_cause{};
   Bytes peak_memory = 0;
-  /// What the caching allocator holds at most; only where it was replayed.
-  std::optional<Bytes> peak_reserved;
+  /// What the caching allocator holds; only where it was replayed.
+  std::optional<memory::Reservation> reserved;
   program::MemoryByCategory memory_at_peak{};
   /// When the peak is reached.
   Seconds peak_time = 0;
@@ -110,7 +111,7 @@ const char* to_string(Verdict verdict);
 
 /// The verdict on a rank that allocates `peak` and whose allocator holds `reserved`, on a GPU with
 /// `available` bytes less what is kept for contexts and libraries. Borderline: it fits, but by less than
-/// memory is known to (3 % of the peak, docs/accuracy.md), or the allocator holds more than there is.
+/// memory is known to (3 % of the peak, docs/accuracy.md), or the allocator needs more for its fragments.
 Verdict judge_memory(Bytes peak, Bytes reserved, Bytes available);
 /// Why that is the verdict: "the allocator would hold 92.9 GiB of 78.5 GiB", or what is left or too much.
 std::string verdict_reason(Bytes peak, Bytes reserved, Bytes available);
@@ -193,6 +194,8 @@ struct Summary {
   Bytes peak_memory = 0;
   /// Of the fullest rank: what the caching allocator holds.
   Bytes peak_reserved = 0;
+  /// Of the fullest rank: how often a step makes the allocator give cached memory back, at least.
+  std::int64_t allocator_retries = 0;
   Bytes memory_capacity = 0;
   Bytes memory_reserve = 0;
   /// Capacity less reserve less peak of the fullest rank; negative when it does not fit.
@@ -244,5 +247,10 @@ Summary summarize(const Run& run);
 
 /// Rank summary with the largest peak.
 const RankSummary& fullest_rank(const Summary& summary);
+/// What the allocator holds for a rank, or what is allocated where it was not replayed.
+Bytes reserved_by(const RankSummary& rank);
+/// "; gives cached memory back 3 times a step" if the fullest rank fits and its allocator has to: each time
+/// it waits for the GPU, which is not in the step time.
+std::string retries_text(const Summary& summary);
 
 }  // namespace trainsim::report

@@ -72,9 +72,10 @@ std::string verdict(const Summary& summary) {
   const std::string reason = verdict_reason(summary.peak_memory, summary.peak_reserved, available);
   switch (summary.verdict) {
     case Verdict::kFits:
-      return "fits, " + reason + "; with the allocator's cache " + gib(summary.peak_reserved);
+      return "fits, " + reason + "; with the allocator's cache " + gib(summary.peak_reserved) +
+             retries_text(summary);
     case Verdict::kBorderline:
-      return "BORDERLINE, " + reason;
+      return "BORDERLINE, " + reason + retries_text(summary);
     case Verdict::kDoesNotFit:
       break;
   }

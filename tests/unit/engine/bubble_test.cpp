@@ -43,7 +43,7 @@ report::Summary simulate(const plan::ParallelPlan& plan, engine::Executor& execu
                             job,
                             timeline,
                             std::vector<memory::Profile>(job.programs.size()),
-                            std::vector<std::optional<Bytes>>(job.programs.size()),
+                            std::vector<std::optional<memory::Reservation>>(job.programs.size()),
                             {},
                             {},
                             "free",

@@ -72,9 +72,24 @@ TEST(CachingAllocator, GivesCachedSegmentsBackBeforeItFails) {
   allocator.free(allocator.allocate(60 * kMiB));
   allocator.allocate(80 * kMiB);
   EXPECT_EQ(allocator.reserved(), 80 * kMiB);
-  EXPECT_EQ(allocator.failures(), 0);
+  EXPECT_EQ(allocator.peak_reserved(), 80 * kMiB);
+  EXPECT_EQ(allocator.retries(), 1);
   allocator.allocate(40 * kMiB);
-  EXPECT_EQ(allocator.failures(), 1);
+  EXPECT_EQ(allocator.peak_reserved(), 120 * kMiB);
+  EXPECT_EQ(allocator.retries(), 2);
+}
+
+/// 60 MiB behind 40 MiB that are in use find the device full, until the 40 MiB before those are unmapped.
+TEST(CachingAllocator, UnmapsFreePagesOfExpandableSegments) {
+  CachingAllocator expandable(Segments::kExpandable, 100 * kMiB);
+  const auto gone = expandable.allocate(40 * kMiB);
+  expandable.allocate(40 * kMiB);
+  expandable.free(gone);
+  expandable.allocate(60 * kMiB);
+  EXPECT_EQ(expandable.peak_reserved(), 100 * kMiB);
+  EXPECT_EQ(expandable.retries(), 1);
+  expandable.allocate(60 * kMiB);
+  EXPECT_GE(expandable.peak_reserved(), 160 * kMiB);
 }
 
 TEST(CachingAllocator, RemembersItsHighestMarks) {

@@ -26,7 +26,7 @@ struct Outcome {
   program::Job job;
   program::Timeline timeline;
   std::vector<memory::Profile> memory = {};
-  std::vector<std::optional<Bytes>> reserved = {};
+  std::vector<std::optional<memory::Reservation>> reserved = {};
   FlopsPerSecond peak = 0;
   Seconds single_gpu_time = 0;
   std::string name = "run";
@@ -60,7 +60,8 @@ inline Outcome simulated(const model::ModelSpec& model, const ParallelPlan& plan
   outcome.timeline = engine::make_ideal_executor()->run(outcome.job);
   for (const program::Program& program : outcome.job.programs) {
     outcome.memory.push_back(memory::replay(program));
-    outcome.reserved.emplace_back(outcome.memory.back().peak);
+    outcome.reserved.emplace_back(
+        memory::Reservation{outcome.memory.back().peak, outcome.memory.back().peak, 0});
   }
   outcome.peak = lowering::peak_flops(outcome.cluster.gpu, plan);
   outcome.single_gpu_time = lowering::single_gpu_time(model, plan, outcome.cluster.gpu);
@@ -110,7 +111,7 @@ inline Outcome written_by_hand() {
   fullest.peak_slot = 1;
   fullest.peak_share = 0.5;
   fullest.at_peak[static_cast<std::size_t>(MemoryCategory::kActivations)] = fullest.peak;
-  outcome.reserved = {std::nullopt, Bytes{33} << 30};
+  outcome.reserved = {std::nullopt, memory::Reservation{fullest.peak, Bytes{33} << 30, 2}};
   return outcome;
 }
 

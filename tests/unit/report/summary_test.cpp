@@ -108,6 +108,30 @@ TEST(SummaryDefinitions, MemoryIsTheFullestRanks) {
   EXPECT_FALSE(outcome.summary().fits);
 }
 
+TEST(SummaryDefinitions, RetriesAreTheFullestRanksAndNamedIfItFits) {
+  Outcome outcome = written_by_hand();
+  EXPECT_EQ(outcome.summary().allocator_retries, 2);
+  EXPECT_EQ(retries_text(outcome.summary()), "; gives cached memory back 2 times a step");
+  outcome.plan.memory_reserve = Bytes{51} << 30;
+  EXPECT_EQ(retries_text(outcome.summary()), "");
+}
+
+/// Known to 3 % of the peak: of 100, 97 leave enough (2.91 of 3) and 98 do not.
+TEST(SummaryDefinitions, VerdictsSayWhy) {
+  constexpr Bytes kGiB = Bytes{1} << 30;
+  EXPECT_EQ(judge_memory(97 * kGiB, 97 * kGiB, 100 * kGiB), Verdict::kFits);
+  EXPECT_EQ(verdict_reason(97 * kGiB, 97 * kGiB, 100 * kGiB), "3.00 GiB left");
+  EXPECT_EQ(judge_memory(98 * kGiB, 98 * kGiB, 100 * kGiB), Verdict::kBorderline);
+  EXPECT_EQ(verdict_reason(98 * kGiB, 98 * kGiB, 100 * kGiB),
+            "2.00 GiB left, less than the 3 % of the peak to which it is known");
+  EXPECT_EQ(judge_memory(90 * kGiB, 104 * kGiB, 100 * kGiB), Verdict::kBorderline);
+  EXPECT_EQ(verdict_reason(90 * kGiB, 104 * kGiB, 100 * kGiB),
+            "10.0 GiB left, but the allocator's fragments need 4.00 GiB more (memory.expandable_segments may "
+            "help)");
+  EXPECT_EQ(judge_memory(101 * kGiB, 101 * kGiB, 100 * kGiB), Verdict::kDoesNotFit);
+  EXPECT_EQ(verdict_reason(101 * kGiB, 101 * kGiB, 100 * kGiB), "1.00 GiB too much");
+}
+
 TEST(SummaryOfARun, HasABreakdownThatAddsUpToTheStep) {
   for (const ParallelPlan& plan : varied_plans()) {
     const Summary summary = simulated(gpt({8}), plan).summary();
