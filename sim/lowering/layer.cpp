@@ -33,14 +33,10 @@ class LayerBuilder {
   Pass backward() const;
 
  private:
-  bool repeats(bool plan::RecomputeModules::*module) const {
-    return plan_.recompute.granularity == plan::RecomputeGranularity::kSelective &&
-           plan_.recompute.modules.*module;
-  }
   Kernels mlp_kernels() const;
   void repeat_mlp(Pass& pass) const;
   void repeat_norm(Pass& pass) const {
-    if (repeats(&plan::RecomputeModules::norm))
+    if (plan_.recompute.repeats(&plan::RecomputeModules::norm))
       add_compute(pass, "norm again", Cause::kRecompute, book_.norm_forward());
   }
   /// Before a column-parallel layer: with sequence parallelism its input is gathered.
@@ -94,11 +90,11 @@ Kernels LayerBuilder::mlp_kernels() const {
 
 /// The whole MLP as in forward, communication included, or its activation alone.
 void LayerBuilder::repeat_mlp(Pass& pass) const {
-  if (repeats(&plan::RecomputeModules::mlp)) {
+  if (plan_.recompute.repeats(&plan::RecomputeModules::mlp)) {
     gather_input(pass);
     add_compute(pass, "mlp again", Cause::kRecompute, mlp_kernels());
     reduce_output(pass);
-  } else if (repeats(&plan::RecomputeModules::activation)) {
+  } else if (plan_.recompute.repeats(&plan::RecomputeModules::activation)) {
     add_compute(pass, "activation again", Cause::kRecompute, book_.activation_forward());
   }
 }
@@ -134,7 +130,7 @@ Pass LayerBuilder::backward() const {
   gather_input(pass);
   add_compute(pass, "attention output backward", Cause::kBackward,
               row_parallel_backward("attention output", attention_output()));
-  if (repeats(&plan::RecomputeModules::core_attention)) {
+  if (plan_.recompute.repeats(&plan::RecomputeModules::core_attention)) {
     add_compute(pass, "attention core", Cause::kRecompute, book_.attention_core_forward());
   }
   add_compute(pass, "attention backward", Cause::kBackward,

@@ -26,9 +26,6 @@ class LayerTape {
   Tape build();
 
  private:
-  bool repeats(bool plan::RecomputeModules::*module) const {
-    return plan_.recompute.granularity == RecomputeGranularity::kSelective && plan_.recompute.modules.*module;
-  }
   Bytes width(std::int64_t columns) const { return shapes_.tokens * columns * shapes_.element; }
   TensorId gathered(const std::string& what) {
     return tape_.tensor("gathered " + what, shapes_.sequence_parallel ? shapes_.residual_bytes() : 0,
@@ -83,7 +80,8 @@ TensorId LayerTape::norm(const std::string& name, TensorId input) {
     }
   }
   const bool fused_into_backward = plan_.fusion == plan::Fusion::kCompiled;
-  if (fused_into_backward || repeats(&plan::RecomputeModules::norm)) operation.repeat = Repeat::kOutput;
+  if (fused_into_backward || plan_.recompute.repeats(&plan::RecomputeModules::norm))
+    operation.repeat = Repeat::kOutput;
   const TensorId output = operation.writes.front();
   tape_.add(std::move(operation));
   return output;
@@ -160,7 +158,7 @@ TensorId LayerTape::attention(TensorId input) {
 }
 
 TensorId LayerTape::core(const Heads& heads) {
-  const bool again = repeats(&plan::RecomputeModules::core_attention);
+  const bool again = plan_.recompute.repeats(&plan::RecomputeModules::core_attention);
   const Repeat repeat = again ? Repeat::kChain : Repeat::kNever;
   const TensorId output = tape_.tensor("attention output", width(shapes_.query_width));
   if (model_.attention == model::Attention::kStandard) {
@@ -223,7 +221,7 @@ TensorId LayerTape::softmax(TensorId raw, Bytes scores, Repeat repeat) {
 
 /// A gated activation without fusion keeps the activated gate beside its two inputs and their product.
 TensorId LayerTape::mlp(TensorId input) {
-  const bool all_again = repeats(&plan::RecomputeModules::mlp);
+  const bool all_again = plan_.recompute.repeats(&plan::RecomputeModules::mlp);
   const Repeat repeat = all_again ? Repeat::kChain : Repeat::kNever;
   const TensorId inner = column_parallel("mlp in", input, linears_[2], repeat);
   const TensorId activated = tape_.tensor("activation output", width(shapes_.ffn));
@@ -233,7 +231,7 @@ TensorId LayerTape::mlp(TensorId input) {
     activation.keeps.push_back(activation.writes.back());
   }
   const bool fused_into_backward = plan_.fusion == plan::Fusion::kCompiled;
-  if (!all_again && (fused_into_backward || repeats(&plan::RecomputeModules::activation)))
+  if (!all_again && (fused_into_backward || plan_.recompute.repeats(&plan::RecomputeModules::activation)))
     activation.repeat = Repeat::kOutput;
   tape_.add(std::move(activation));
   return row_parallel("mlp out", activated, linears_[3], repeat);

@@ -84,6 +84,10 @@ struct Recompute {
   RecomputeModules modules = {};
   /// Whether the least that fits is still to be chosen; nothing is recomputed until then.
   bool automatic = false;
+  /// Whether recomputation is selective and of this module.
+  bool repeats(bool RecomputeModules::*module) const {
+    return granularity == RecomputeGranularity::kSelective && modules.*module;
+  }
 };
 
 /// Measured times that replace the cost model: seconds of one micro-batch on one stage (all its chunks).
