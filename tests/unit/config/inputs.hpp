@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +11,7 @@
 #include "sim/base/diagnostics.hpp"
 #include "sim/config/experiment.hpp"
 #include "sim/config/parser.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace trainsim::config {
 
@@ -42,10 +41,6 @@ inline std::string parse_error(const std::string& text) {
 class InputFolder : public testing::Test {
  protected:
   void SetUp() override {
-    const testing::TestInfo* test = testing::UnitTest::GetInstance()->current_test_info();
-    folder_ = std::filesystem::path(testing::TempDir()) /
-              (std::string(test->test_suite_name()) + "." + test->name());
-    std::filesystem::remove_all(folder_);
     write("models/small.yaml",
           "num_layers: 24\nhidden_size: 1024\nnum_attention_heads: 16\nvocab_size: 50257\n"
           "sequence_length: 1024\n");
@@ -63,20 +58,14 @@ class InputFolder : public testing::Test {
           "pcie: {bandwidth: 32 GB/s, efficiency: 0.8, latency: 1 us}\nnic: card\n"
           "fabric: {kind: fat-tree, nodes_per_leaf: 16, switch_latency: 300 ns}\ncollective_latency: 8 us\n"
           "point_to_point_latency: 5 us\n");
-    setenv("TRAINSIM_HOME", folder_.c_str(), 1);
+    setenv("TRAINSIM_HOME", folder_.path().c_str(), 1);
   }
 
-  void TearDown() override {
-    unsetenv("TRAINSIM_HOME");
-    std::filesystem::remove_all(folder_);
-  }
+  void TearDown() override { unsetenv("TRAINSIM_HOME"); }
 
   /// Writes a file below the folder and returns its path.
   std::string write(const std::string& name, const std::string& text) const {
-    const std::filesystem::path path = folder_ / name;
-    std::filesystem::create_directories(path.parent_path());
-    std::ofstream(path) << text;
-    return path.string();
+    return folder_.write(name, text).string();
   }
 
   /// A configuration of the presets on 16 GPUs with these lines as its plan and more.
@@ -102,14 +91,14 @@ class InputFolder : public testing::Test {
     } catch (const InputError& error) {
       text = error.what();
     }
-    const std::string prefix = folder_.string() + "/";
+    const std::string prefix = folder_.path().string() + "/";
     for (std::size_t at = text.find(prefix); at != std::string::npos; at = text.find(prefix)) {
       text.erase(at, prefix.size());
     }
     return text;
   }
 
-  std::filesystem::path folder_;
+  tests::TemporaryFolder folder_;
 };
 
 }  // namespace trainsim::config

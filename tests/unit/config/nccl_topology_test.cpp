@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/config/nccl_topology.hpp"
 
-#include <filesystem>
-#include <fstream>
 #include <string>
 
 #include <gtest/gtest.h>
 
 #include "sim/hardware/topology.hpp"
 #include "tests/support/jobs.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace trainsim::config {
 namespace {
@@ -49,10 +48,9 @@ std::string machine(const std::string& first_links = "", const std::string& seco
 }
 
 NcclTopology read(const std::string& text, std::string* problems = nullptr) {
-  const std::filesystem::path file = std::filesystem::path(testing::TempDir()) / "nccl.xml";
-  std::ofstream(file) << text;
+  const tests::TemporaryFolder folder;
   Report report;
-  NcclTopology topology = read_nccl_topology(file, 40e9, report);
+  NcclTopology topology = read_nccl_topology(folder.write("nccl.xml", text), 40e9, report);
   if (problems == nullptr) {
     EXPECT_EQ(report.text(), "");
   } else {

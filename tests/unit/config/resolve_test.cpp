@@ -12,7 +12,7 @@ class Resolve : public InputFolder {
  protected:
   /// What a value in a file of the folder stands for.
   std::optional<Value> resolved(const std::string& text, Component component) {
-    const auto source = std::make_shared<Source>("test.yaml", folder_, text, 0);
+    const auto source = std::make_shared<Source>("test.yaml", folder_.path(), text, 0);
     const std::optional<Value> value = parse(source, text, reading_.report);
     return Resolver(reading_).resolve(*value, component, "it");
   }

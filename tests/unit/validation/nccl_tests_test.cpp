@@ -1,23 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/validation/nccl_tests.hpp"
 
-#include <filesystem>
-#include <fstream>
 #include <string>
 
 #include <gtest/gtest.h>
-#include <unistd.h>
+
+#include "tests/support/temporary_folder.hpp"
 
 namespace trainsim::validation {
 namespace {
 
 std::vector<MeasuredCollective> read(const std::string& text, config::Report& report) {
-  const std::filesystem::path file =
-      std::filesystem::path(testing::TempDir()) / ("nccl-" + std::to_string(getpid()) + ".txt");
-  std::ofstream(file) << text;
-  auto results = read_nccl_tests(file, "box", report);
-  std::filesystem::remove(file);
-  return results;
+  const tests::TemporaryFolder folder;
+  return read_nccl_tests(folder.write("nccl.txt", text), "box", report);
 }
 
 const std::string kProgram = "# Collective test starting: all_reduce_perf\n";

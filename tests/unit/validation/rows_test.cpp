@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // How rows of measured runs are read and translated into configurations.
-#include <filesystem>
-#include <fstream>
 #include <string>
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include "sim/base/diagnostics.hpp"
 #include "sim/config/experiment.hpp"
 #include "sim/validation/row_reader.hpp"
 #include "sim/validation/tree.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace trainsim::validation {
 namespace {
@@ -30,12 +28,9 @@ std::string complete(const std::string& more = "") {
 }
 
 RowSet read(const std::string& text) {
-  const std::filesystem::path file =
-      std::filesystem::path(testing::TempDir()) / ("rows-" + std::to_string(getpid()) + ".yaml");
-  std::ofstream(file) << text;
+  const tests::TemporaryFolder folder;
   RowSet set;
-  read_rows(file, set);
-  std::filesystem::remove(file);
+  read_rows(folder.write("rows.yaml", text), set);
   return set;
 }
 
@@ -297,17 +292,14 @@ TEST(Rows, PlansOfOneModelAreAGroup) {
 }
 
 TEST(Files, AreSortedAndMustExist) {
-  const std::filesystem::path folder =
-      std::filesystem::path(testing::TempDir()) / ("files-" + std::to_string(getpid()));
-  std::filesystem::create_directory(folder);
-  for (const char* name : {"b.yaml", "a.yaml", "c.csv"}) std::ofstream(folder / name) << "";
-  const auto found = files_of(folder, "yaml");
+  const tests::TemporaryFolder folder;
+  for (const char* name : {"b.yaml", "a.yaml", "c.csv"}) folder.write(name, "");
+  const auto found = files_of(folder.path(), "yaml");
   ASSERT_EQ(found.size(), 2U);
   EXPECT_EQ(found[0].filename(), "a.yaml");
-  EXPECT_EQ(files_of(folder / "c.csv", "csv").size(), 1U);
-  EXPECT_TRUE(files_of(folder / "c.csv", "yaml").empty());
-  std::filesystem::remove_all(folder);
-  EXPECT_THROW(files_of(folder, "yaml"), InputError);
+  EXPECT_EQ(files_of(folder.path() / "c.csv", "csv").size(), 1U);
+  EXPECT_TRUE(files_of(folder.path() / "c.csv", "yaml").empty());
+  EXPECT_THROW(files_of(folder.path() / "missing", "yaml"), InputError);
 }
 
 }  // namespace

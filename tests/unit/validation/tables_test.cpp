@@ -1,24 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <filesystem>
-#include <fstream>
 #include <string>
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include "sim/validation/gpu_names.hpp"
 #include "sim/validation/kernel_table.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace trainsim::validation {
 namespace {
 
 MeasuredTable read(const std::string& text, config::Report& report) {
-  const std::filesystem::path file =
-      std::filesystem::path(testing::TempDir()) / ("table-" + std::to_string(getpid()) + ".csv");
-  std::ofstream(file) << text;
-  MeasuredTable table = read_table(file, report);
-  std::filesystem::remove(file);
-  return table;
+  const tests::TemporaryFolder folder;
+  return read_table(folder.write("table.csv", text), report);
 }
 
 TEST(KernelTable, MultipliesAreTimedByTheirShareOfThePeak) {
