@@ -45,6 +45,10 @@ ShardedUnits::ShardedUnits(const plan::ParallelPlan& plan, const Sizes& sizes, s
   if (!active_) return;
   gathered_.resize(static_cast<std::size_t>(layers));
   computed_.resize(static_cast<std::size_t>(layers));
+  root_tensors_ = name("embedding and head");
+  layer_tensors_.reserve(static_cast<std::size_t>(layers));
+  for (std::int64_t layer = 0; layer < layers; ++layer)
+    layer_tensors_.push_back(name("unit " + std::to_string(layer)));
 }
 
 Pass ShardedUnits::beside_forward(Pass pass, const RingEstimate& ring,
@@ -69,41 +73,38 @@ Pass ShardedUnits::beside_backward(Pass pass, const RingEstimate& ring,
   return slowed(std::move(pass), time, kernels);
 }
 
-std::uint32_t ShardedUnits::tensor(std::int64_t unit, const char* what) {
-  const std::string owner = unit == kRootUnit ? "embedding and head" : "unit " + std::to_string(unit);
-  return emit_.tensor(owner + ": " + what);
+ShardedUnits::Tensors ShardedUnits::name(const std::string& owner) {
+  return {emit_.tensor(owner + ": gathered parameters"), emit_.tensor(owner + ": whole gradients"),
+          emit_.tensor(owner + ": gradients being scattered")};
 }
 
 void ShardedUnits::allocate(std::int64_t unit) {
   if (!gathers_memory()) return;
-  emit_.allocate(MemoryCategory::kCommunicationBuffers, tensor(unit, "gathered parameters"),
+  emit_.allocate(MemoryCategory::kCommunicationBuffers, tensors_of(unit).parameters,
                  parameters_of(unit) * plan_.element_bytes());
 }
 
 void ShardedUnits::free(std::int64_t unit) {
   if (!gathers_memory()) return;
-  emit_.free(MemoryCategory::kCommunicationBuffers, tensor(unit, "gathered parameters"),
+  emit_.free(MemoryCategory::kCommunicationBuffers, tensors_of(unit).parameters,
              parameters_of(unit) * plan_.element_bytes());
 }
 
 void ShardedUnits::allocate_gradients(std::int64_t unit, std::int64_t parameters) {
-  emit_.allocate(MemoryCategory::kGradients, tensor(unit, "whole gradients"),
-                 parameters * plan_.element_bytes());
+  emit_.allocate(MemoryCategory::kGradients, tensors_of(unit).gradients, parameters * plan_.element_bytes());
 }
 
 void ShardedUnits::hand_gradients_over(std::int64_t unit, std::int64_t parameters) {
   free_handed_over();
   handed_over_unit_ = unit;
   handed_over_ = parameters * plan_.gradient_bytes;
-  emit_.allocate(MemoryCategory::kCommunicationBuffers, tensor(unit, "gradients being scattered"),
-                 handed_over_);
-  emit_.free(MemoryCategory::kGradients, tensor(unit, "whole gradients"), parameters * plan_.element_bytes());
+  emit_.allocate(MemoryCategory::kCommunicationBuffers, tensors_of(unit).scattered, handed_over_);
+  emit_.free(MemoryCategory::kGradients, tensors_of(unit).gradients, parameters * plan_.element_bytes());
 }
 
 void ShardedUnits::free_handed_over() {
   if (handed_over_unit_ == kNoUnit) return;
-  emit_.free(MemoryCategory::kCommunicationBuffers, tensor(handed_over_unit_, "gradients being scattered"),
-             handed_over_);
+  emit_.free(MemoryCategory::kCommunicationBuffers, tensors_of(handed_over_unit_).scattered, handed_over_);
   handed_over_unit_ = kNoUnit;
 }
 

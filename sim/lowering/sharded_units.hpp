@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "sim/lowering/data_exchange.hpp"
@@ -66,7 +67,16 @@ class ShardedUnits {
   bool again_in_backward() const { return plan_.sharding == plan::Sharding::kZero3; }
   bool gathers_memory() const { return again_in_backward() || plan_.framework == plan::Framework::kFsdp; }
   std::int64_t parameters_of(std::int64_t unit) const { return unit == kRootUnit ? root_ : layer_; }
-  std::uint32_t tensor(std::int64_t unit, const char* what);
+  /// The tensors of a unit.
+  struct Tensors {
+    std::uint32_t parameters = 0;
+    std::uint32_t gradients = 0;
+    std::uint32_t scattered = 0;
+  };
+  Tensors name(const std::string& owner);
+  const Tensors& tensors_of(std::int64_t unit) const {
+    return unit == kRootUnit ? root_tensors_ : layer_tensors_[static_cast<std::size_t>(unit)];
+  }
 
   const plan::ParallelPlan& plan_;
   std::int64_t layer_;
@@ -77,6 +87,8 @@ class ShardedUnits {
   Emitter& emit_;
   DataExchange exchange_;
   bool active_;
+  Tensors root_tensors_;
+  std::vector<Tensors> layer_tensors_;
   /// Bytes of the last gradients that are on their way.
   std::int64_t handed_over_unit_ = kNoUnit;
   Bytes handed_over_ = 0;
