@@ -79,6 +79,15 @@ void check_positions(const Facts& facts, Problems& problems) {
                           " learned positions; shorten it, or raise model.max_position_embeddings"});
 }
 
+/// Wider adapters than the layer would be larger than the weights they stand beside.
+void check_adapter_rank(const Facts& facts, Problems& problems) {
+  const std::int64_t rank = facts.plan.lora.rank;
+  const std::int64_t width = facts.model.hidden_size;
+  if (!facts.plan.lora.active() || rank <= width) return;
+  problems.push_back({"plan.lora.rank", text(rank) + " is more than the hidden_size " + text(width) +
+                                            "; an adapter is narrower than its layer, usually 8 to 64"});
+}
+
 }  // namespace
 
 std::vector<Rule> tensor_rules() {
@@ -89,6 +98,7 @@ std::vector<Rule> tensor_rules() {
       {{"plan.tensor_parallel", "plan.sequence_parallel", "model.sequence_length"}, check_sequence},
       {{"model.sequence_length", "model.max_position_embeddings", "model.position_embedding"},
        check_positions},
+      {{"plan.lora.rank", "model.hidden_size"}, check_adapter_rank},
   };
 }
 
