@@ -84,7 +84,8 @@ class Cases(PlanCase):
                 self.near(device, gigabytes, relative=0.3)
                 self.near(result["step_time_s"], seconds, relative=0.2)
                 times[(tensor, pipeline, micro_batch)] = result["step_time_s"] / batch
-        # Measured as the fastest; six stages come out 4 % faster here, which is within what single times are off.
+        # Measured as the fastest. Six stages come out 4 % faster here, less than the mean error of this family's step
+        # times (bloomtune, 6.0 %).
         self.assertLessEqual(times[(4, 12, 2)], 1.06 * min(times.values()))
 
     def test_A03_more_replicas_need_less_memory_with_zero1(self):
@@ -219,7 +220,10 @@ class Cases(PlanCase):
             return result["peak_memory_bytes"] - result["curve"][0]["end_bytes"]
 
         self.near(dynamic(16384) / dynamic(8192), 3.9, absolute=0.3)
-        self.near(dynamic(16384), 41.7 * GB, relative=0.25)  # a dense mask may be there, too
+        # In the softmax's backward its output and the gradients of both its sides are alive, in fp32, for ten heads.
+        # Measured from outside is more: a dense mask, what the allocator caches.
+        self.assertGreaterEqual(dynamic(16384), 12 * 10 * 16384**2)
+        self.assertLessEqual(dynamic(16384), 41.7 * GB)
         self.assertFalse(self.run_plan(base, {"model": {"sequence_length": 32768}})["fits"])
         flash = {"model": {"sequence_length": 32768, "attention": "flash"}}
         self.assertTrue(self.run_plan(base, flash)["fits"])

@@ -60,7 +60,6 @@ class Memory(unittest.TestCase):
         last = self.json_of("--rank", "7")
         self.assertEqual((first["rank"], first["stage"]), (1, 0))
         self.assertEqual((last["rank"], last["stage"]), (7, 1))
-        self.assertIn("logits", [tensor["name"] for tensor in last["tensors_at_peak"]] + ["logits"])
         self.assertEqual(first["memory_at_most"]["logits"], 0)
         self.assertGreater(last["memory_at_most"]["logits"], 0)
         done = self.run_memory("--rank", "8")
