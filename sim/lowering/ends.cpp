@@ -80,14 +80,14 @@ Ends build_ends(const model::ModelSpec& model, const plan::ParallelPlan& plan,
 
 Pass optimizer_pass(const plan::ParallelPlan& plan, const cost::KernelModel& kernels, double parameters,
                     double held) {
-  const auto gradient = static_cast<double>(plan.gradient_bytes);
+  const auto gradient = static_cast<double>(plan.optimizer_gradient_bytes());
   Kernels work = {kernels.stream("gradient norm", parameters * gradient, 2, program::KernelKind::kOptimizer)};
-  if (plan.gradient_bytes < 4) {
+  if (plan.optimizer_gradient_bytes() < 4) {
     work.push_back(kernels.stream("gradients to fp32", parameters * (gradient + 4.0), 1,
                                   program::KernelKind::kOptimizer));
   }
   // Gradient (4), master weight and moments (read and written), and the new parameter, unless it is its own
-  // master.
+  // master. FSDP writes that when it casts what it is about to gather.
   const double copy = plan.precision == plan::Precision::kFp32 ? 0.0 : kernels.element_bytes();
   const double update = 4.0 + 2.0 * (4.0 + moment_bytes(plan.optimizer)) + copy;
   work.push_back(kernels.stream(plan::to_string(plan.optimizer), parameters * update, 4,

@@ -292,9 +292,9 @@ Tape head_tape(const model::ModelSpec& model, const plan::ParallelPlan& plan) {
   const Bytes elements = shapes.tokens * shapes.vocab;
   const Bytes whole = shapes.sequence_parallel ? shapes.residual_bytes() : 0;
   const bool fused = plan.loss == plan::Loss::kFused;
-  // Megatron-LM hands automatic differentiation a placeholder for the gradient that it accumulates elsewhere.
+  // Megatron-LM hands automatic differentiation a stand-in for the gradient that it accumulates elsewhere.
   const bool trained = !plan.lora.active();
-  const bool placeholder = trained && plan.transformer_engine && plan.gradient_accumulation_fusion;
+  const bool stand_in = trained && plan.transformer_engine && plan.gradient_accumulation_fusion;
   Tape tape;
   const TensorId input = tape.tensor("final norm input", residual);
   const TensorId normed = tape.tensor("final norm output", residual);
@@ -305,8 +305,8 @@ Tape head_tape(const model::ModelSpec& model, const plan::ParallelPlan& plan) {
   const TensorId again =
       tape.tensor("gathered final norm output again", whole, MemoryCategory::kCommunicationBuffers);
   const TensorId partial = tape.tensor("final norm output gradient of all ranks", whole);
-  const TensorId held = tape.tensor("placeholder for the output projection's gradient",
-                                    placeholder ? shapes.vocab * shapes.hidden * shapes.element : 0);
+  const TensorId held = tape.tensor("stand-in for the output projection's gradient",
+                                    stand_in ? shapes.vocab * shapes.hidden * shapes.element : 0);
   tape.set_input(input);
   tape.add({"final norm", {input}, {}, {normed}, {input}, {}, {}, {}});
   Operation projection{"output projection", {normed}, {}, {logits}, {}, {gathered}, {partial, held}, {}};

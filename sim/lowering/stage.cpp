@@ -294,9 +294,7 @@ void StageLowering::emit_step_end() {
                      Cause::kEmbeddingCommunication);
   }
   const double shard = held / static_cast<double>(plan.shard_ranks());
-  // Gradients of two bytes are copied to fp32 for the optimizer; FSDP's are in fp32 already.
-  const bool copied = plan.gradient_bytes < 4 && plan.framework != plan::Framework::kFsdp;
-  const Bytes copies = copied ? static_cast<Bytes>(4.0 * shard) : 0;
+  const Bytes copies = plan.optimizer_gradient_bytes() < 4 ? static_cast<Bytes>(4.0 * shard) : 0;
   const std::uint32_t copy = emit_.tensor("gradients in fp32 for the optimizer");
   emit_.allocate(MemoryCategory::kTemporary, copy, copies);
   const double cleared = units_.active() ? shard : held;

@@ -88,7 +88,7 @@ void add_moments(StateList& state, const plan::ParallelPlan& plan, std::int64_t 
 }
 
 /// Distinct shapes of a layer's weights, in bytes of compute precision.
-Bytes placeholder_bytes(const model::ModelSpec& model, const plan::ParallelPlan& plan) {
+Bytes stand_in_bytes(const model::ModelSpec& model, const plan::ParallelPlan& plan) {
   std::set<std::pair<std::int64_t, std::int64_t>> shapes;
   for (const LinearShape& linear : layer_linears(model, plan)) shapes.emplace(linear.out, linear.in);
   Bytes bytes = 0;
@@ -173,8 +173,8 @@ std::vector<StateTensor> state_tensors(const model::ModelSpec& model, const plan
                     static_cast<Bytes>(2.0 * bucket * element), true);
   }
   if (plan.transformer_engine && plan.gradient_accumulation_fusion && !plan.lora.active()) {
-    state.add_bytes("placeholders for weight gradients", MemoryCategory::kTemporary,
-                    placeholder_bytes(model, plan), true);
+    state.add_bytes("stand-ins for weight gradients", MemoryCategory::kTemporary, stand_in_bytes(model, plan),
+                    true);
   }
   return state.take();
 }

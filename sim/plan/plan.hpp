@@ -145,7 +145,7 @@ struct ParallelPlan {
   /// How often the training loop works out the cross-entropy of a micro-batch again, for its metrics.
   std::int64_t loss_metrics = 0;
   Optimizer optimizer = Optimizer::kAdam;
-  /// Whether Transformer Engine computes the layers: it keeps one placeholder of each shape of weight for the
+  /// Whether Transformer Engine computes the layers: it keeps one stand-in of each shape of weight for the
   /// gradients that are accumulated elsewhere.
   bool transformer_engine = false;
   /// Whether weight gradients are added to the accumulated ones inside their multiply (Megatron-LM's
@@ -179,6 +179,9 @@ struct ParallelPlan {
   bool is_hybrid() const { return sharding != Sharding::kNone && shard_ranks() < data_parallel; }
   /// Stages counted with chunks, p*v.
   std::int64_t virtual_stages() const { return pipeline_parallel * virtual_pipeline; }
+  /// Bytes of an element of the gradients that the optimizer finds: FSDP casts what it has reduced to the
+  /// fp32 of its shards.
+  std::int64_t optimizer_gradient_bytes() const { return framework == Framework::kFsdp ? 4 : gradient_bytes; }
   /// Bytes of an activation or parameter element in compute precision.
   std::int64_t element_bytes() const { return precision == Precision::kFp32 ? 4 : 2; }
 };
