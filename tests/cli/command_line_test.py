@@ -173,7 +173,7 @@ class ExitCodes(unittest.TestCase):
         self.expect(2, SMALL, "--format", "jsn", message="did you mean 'json'")
         self.expect(2, SMALL, "--fold", "on", message="use auto or off")
         self.expect(2, "list", "modles", message="did you mean 'models'")
-        self.expect(2, "check", SMALL, "--format", "csv", message="--format csv")
+        self.expect(2, "check", SMALL, "--format", "csv", message="--format 'csv' is not known; use text or json")
         self.expect(2, SMALL, "extra", message="'extra' is one argument too many")
         self.expect(2, SMALL, "--trace", "t.json", message="'--trace' is not an option of this command")
         self.expect(2, "sweep", SMALL, message="'sweep' is not supported by this version; use run, check, list, validate, calibrate, bench, topology or memory")

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <string>
+#include <vector>
+
+#include "sim/cli/variant.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace trainsim::cli {
+
+/// Output formats.
+enum class Format { kText, kJson, kCsv, kMarkdown };
+
+/// What most commands understand.
+struct CommonOptions {
+  Format format = Format::kText;
+  /// Where the result goes; empty = standard output.
+  std::string output;
+  bool quiet = false;
+  bool verbose = false;
+
+  /// Adds --format with these choices, --output, --quiet and --verbose.
+  void declare(CLI::App& app, const std::vector<Format>& formats);
+};
+
+/// Adds --set, repeatable, with this help.
+void add_overrides(CLI::App& app, std::vector<std::string>& overrides, const std::string& help);
+
+/// Adds the configuration that a command is about, CONFIG, and --set.
+void add_config(CLI::App& app, Subject& subject);
+
+/// Adds --require-fit.
+void add_require_fit(CLI::App& app, bool& require_fit);
+
+/// Adds -j, how many processes work at the same time (`what`: "runs to simulate"); 0 = one per processor.
+void add_jobs(CLI::App& app, std::size_t& workers, const std::string& what);
+
+/// The number of processes that --jobs means.
+std::size_t processes(std::size_t workers);
+
+/// Throws InputError that names a value which is none of the legal ones, and the one probably meant.
+[[noreturn]] void fail_choice(const std::string& what, const std::string& value,
+                              const std::vector<std::string>& legal);
+
+}  // namespace trainsim::cli

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/cli/bench.hpp"
+
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "sim/cli/command.hpp"
+#include "sim/cli/commands/factories.hpp"
+#include "sim/cli/exit_code.hpp"
+#include "sim/cli/output_file.hpp"
+#include "sim/report/bench.hpp"
+
+namespace trainsim::cli {
+
+namespace {
+
+std::string formatted(const report::Bench& bench, Format format) {
+  switch (format) {
+    case Format::kJson:
+      return report::to_json(bench);
+    case Format::kCsv:
+      return report::to_csv(bench);
+    case Format::kText:
+    case Format::kMarkdown:
+      break;
+  }
+  return report::to_text(bench);
+}
+
+class BenchCommand : public Command {
+ public:
+  void declare(CLI::App& app) override {
+    app.add_option("--cluster", request_.cluster, "the cluster: a preset or a file")
+        ->type_name("CLUSTER")
+        ->required();
+    app.add_option("--op", request_.op,
+                   "all_reduce (the default), all_gather, reduce_scatter, broadcast or all_to_all")
+        ->type_name("OP");
+    app.add_option("--sizes", request_.sizes,
+                   "as in '1 MiB..1 GiB' (doubling, the default), '1 MiB..1 GiB*4' or '8 B, 1 MiB'")
+        ->type_name("SIZES");
+    app.add_option("--gpus", request_.gpus,
+                   "GPUs that take part, at most 16384, or 512 in an all-to-all; one node by default")
+        ->type_name("N")
+        ->check(CLI::Range(1, 1'000'000));
+    app.add_option("--compare", request_.compare,
+                   "output of a program of nccl-tests: simulate the same, and show the error")
+        ->type_name("FILE");
+    add_overrides(app, request_.overrides, "override a value of the cluster, as in cluster.nics_per_node=4");
+    common_.declare(app, {Format::kText, Format::kJson, Format::kCsv});
+  }
+
+  int execute() override {
+    OutputFile output(common_.output);
+    output.write(formatted(run_bench(request_), common_.format));
+    return kDone;
+  }
+
+ private:
+  BenchRequest request_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_bench() {
+  return std::make_unique<BenchCommand>();
+}
+
+}  // namespace trainsim::cli

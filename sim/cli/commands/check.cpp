@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "sim/cli/auto_recompute.hpp"
+#include "sim/cli/command.hpp"
+#include "sim/cli/commands/factories.hpp"
+#include "sim/cli/exit_code.hpp"
+#include "sim/cli/output_file.hpp"
+#include "sim/config/experiment.hpp"
+#include "sim/lowering/lower.hpp"
+#include "sim/report/check_report.hpp"
+#include "sim/report/format.hpp"
+
+namespace trainsim::cli {
+
+namespace {
+
+report::CheckReport check_report(const config::Experiment& experiment) {
+  const plan::ParallelPlan& plan = experiment.plan;
+  const auto stage_count = plan.pipeline_parallel;
+  report::CheckReport report{experiment.name, {}, experiment.defaults, experiment.warnings};
+  std::string layers;
+  for (const std::int64_t held : plan::stage_layers(plan, experiment.model)) {
+    layers += (layers.empty() ? "" : ", ") + std::to_string(held);
+  }
+  report.derived = {
+      {"parameters", report::count(model::total_parameters(experiment.model))},
+      {"parameters per rank, first stage",
+       report::count(static_cast<double>(lowering::stage_parameters(experiment.model, plan, 0)))},
+      {"parameters per rank, last stage", report::count(static_cast<double>(lowering::stage_parameters(
+                                              experiment.model, plan, stage_count - 1)))},
+      {"data_parallel", std::to_string(plan.data_parallel)},
+      {"global_batch_size", std::to_string(plan.global_batch_size)},
+      {"micro-batches per step", std::to_string(plan.micro_batches())},
+      {"tokens per step",
+       report::count(static_cast<double>(plan.global_batch_size * experiment.model.sequence_length))},
+      {"layers per virtual stage", layers},
+      {"padded vocabulary", std::to_string(model::padded_vocabulary(
+                                experiment.model.vocab_size, plan.vocab_padding, plan.tensor_parallel))},
+      {"nodes",
+       std::to_string((plan.gpus + experiment.cluster.gpus_per_node - 1) / experiment.cluster.gpus_per_node)},
+      {"GPU memory", report::gib(experiment.cluster.gpu.memory) + ", " + report::gib(plan.memory_reserve) +
+                         " of it reserved"}};
+  return report;
+}
+
+class CheckCommand : public Command {
+ public:
+  void declare(CLI::App& app) override {
+    add_config(app, subject_);
+    common_.declare(app, {Format::kText, Format::kJson});
+  }
+
+  int execute() override {
+    config::Experiment experiment = config::load(subject_.name, subject_.overrides);
+    const std::string chosen = choose_recomputation(experiment);
+    OutputFile output(common_.output);
+    report::CheckReport report = check_report(experiment);
+    if (!chosen.empty()) report.derived.emplace_back("recompute", chosen);
+    output.write(common_.format == Format::kJson ? report::to_json(report) : report::to_text(report));
+    return kDone;
+  }
+
+ private:
+  Subject subject_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_check() {
+  return std::make_unique<CheckCommand>();
+}
+
+}  // namespace trainsim::cli

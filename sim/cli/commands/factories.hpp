@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <memory>
+
+#include "sim/cli/command.hpp"
+
+namespace trainsim::cli {
+
+std::unique_ptr<Command> make_run();
+std::unique_ptr<Command> make_check();
+std::unique_ptr<Command> make_list();
+std::unique_ptr<Command> make_validate();
+std::unique_ptr<Command> make_calibrate();
+std::unique_ptr<Command> make_bench();
+std::unique_ptr<Command> make_topology();
+std::unique_ptr<Command> make_memory();
+
+}  // namespace trainsim::cli

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <spdlog/spdlog.h>
+
+#include "sim/cli/auto_recompute.hpp"
+#include "sim/cli/command.hpp"
+#include "sim/cli/commands/factories.hpp"
+#include "sim/cli/jitter.hpp"
+#include "sim/cli/judge.hpp"
+#include "sim/cli/memory_changes.hpp"
+#include "sim/cli/output_file.hpp"
+#include "sim/cli/progress_bar.hpp"
+#include "sim/cli/simulate.hpp"
+#include "sim/cli/uncertainty.hpp"
+#include "sim/cli/verify_folding.hpp"
+#include "sim/cli/worker_pool.hpp"
+#include "sim/config/experiment.hpp"
+#include "sim/report/notes.hpp"
+#include "sim/report/writers.hpp"
+
+namespace trainsim::cli {
+
+namespace {
+
+/// Changes that a run's notes name when it does not fit.
+constexpr std::size_t kHelpfulChanges = 3;
+
+std::string formatted(const report::Summary& summary, Format format) {
+  switch (format) {
+    case Format::kJson:
+      return report::to_json(summary);
+    case Format::kCsv:
+      return report::to_csv(summary);
+    case Format::kText:
+    case Format::kMarkdown:
+      break;
+  }
+  return report::to_text(summary);
+}
+
+/// What --fold says.
+bool folds(const std::string& mode) {
+  if (mode != "auto" && mode != "off") fail_choice("--fold", mode, {"auto", "off"});
+  return mode == "auto";
+}
+
+report::Uncertainty vary_constants(const Subject& subject, const UncertaintyOptions& how,
+                                   const config::Experiment& experiment, const engine::Progress& progress) {
+  return relative_uncertainty(subject.name, subject.overrides, experiment, how, progress);
+}
+
+/// Relative step times as seconds.
+report::Uncertainty scaled(report::Uncertainty uncertainty, Seconds step_time) {
+  uncertainty.low *= step_time;
+  uncertainty.high *= step_time;
+  for (report::ConstantEffect& constant : uncertainty.constants) {
+    constant.step_time_low *= step_time;
+    constant.step_time_high *= step_time;
+  }
+  return uncertainty;
+}
+
+class RunCommand : public Command {
+ public:
+  void declare(CLI::App& app) override {
+    add_config(app, subject_);
+    app.add_option("--assert", assertions_,
+                   "exit with 4 unless it holds, as in 'bubble_ratio<=0.10'; repeatable")
+        ->type_name("NAME OP NUMBER")
+        ->expected(1)
+        ->take_all();
+    add_require_fit(app, require_fit_);
+    app.add_option_function<std::string>(
+           "--fold", [this](const std::string& mode) { fold_ = folds(mode); },
+           "auto: simulate one of each group of identical ranks; off: simulate all")
+        ->type_name("MODE")
+        ->default_str("auto");
+    app.add_flag("--uncertainty", uncertainty_,
+                 "vary the constants in their ranges: an interval of the step time, and what it hangs on");
+    app.add_option("--samples", samples_, "how often --uncertainty draws the constants; 100 by default")
+        ->type_name("N")
+        ->check(CLI::Range(10, 100000));
+    app.add_option("--seed", seed_, "what --uncertainty draws them from; 1 by default")
+        ->type_name("N")
+        ->check(CLI::Range(0, 2147483647));
+    app.add_flag("--verify-folding", verify_folding_, "run folded and unfolded, and compare");
+    common_.declare(app, {Format::kText, Format::kJson, Format::kCsv});
+  }
+
+  int execute() override {
+    for (const std::string& assertion : assertions_) report::check_assertion_early(assertion);
+    config::Experiment experiment = config::load(subject_.name, subject_.overrides);
+    const std::string chosen = choose_recomputation(experiment);
+    OutputFile output(common_.output);
+    // The text on a terminal repeats them at its end.
+    if (common_.format != Format::kText || !common_.output.empty()) {
+      for (const std::string& warning : experiment.warnings) spdlog::warn("{}", warning);
+    }
+    spdlog::debug("{}: {} GPUs, {} micro-batches", experiment.name, experiment.plan.gpus,
+                  experiment.plan.micro_batches());
+    std::optional<FoldingCheck> folding_check;
+    if (verify_folding_) folding_check.emplace(experiment);
+    ProgressBar bar(!common_.quiet);
+    const engine::Progress progress = [&bar](double share) { bar.update(share); };
+    std::optional<report::Uncertainty> uncertainty;
+    if (uncertainty_)
+      uncertainty = vary_constants(subject_, {samples_, seed_, available_processors()}, experiment, progress);
+    // Before the run itself, because SimGrid can't start again in the processes that are forked after it.
+    std::optional<report::JitterResult> jitter;
+    if (experiment.jitter.steps > 0) jitter = simulate_steps(experiment, available_processors(), progress);
+    report::Summary summary = simulate(experiment, fold_, progress);
+    // For people only: scripts that try many plans would pay for it at each that does not fit.
+    if (!summary.fits && common_.format == Format::kText) {
+      summary.changes = memory_changes(subject_, experiment, kHelpfulChanges);
+      summary.notes = report::explain(summary);
+    }
+    bar.clear();
+    if (!chosen.empty()) summary.notes.push_back("Recomputation: " + chosen);
+    summary.jitter = jitter;
+    if (uncertainty) summary.uncertainty = scaled(std::move(*uncertainty), summary.step_time);
+    if (folding_check) summary.notes.push_back(folding_check->compare(summary));
+    const std::string text = formatted(summary, common_.format);
+    const int code = judge(summary, assertions_, require_fit_);
+    output.write(text);
+    return code;
+  }
+
+ private:
+  Subject subject_;
+  std::vector<std::string> assertions_;
+  bool require_fit_ = false;
+  bool fold_ = true;
+  bool verify_folding_ = false;
+  /// Whether the constants are varied, how often, and from which seed.
+  bool uncertainty_ = false;
+  std::size_t samples_ = 100;
+  std::uint64_t seed_ = 1;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_run() {
+  return std::make_unique<RunCommand>();
+}
+
+}  // namespace trainsim::cli
