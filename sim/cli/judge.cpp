@@ -4,7 +4,6 @@
 #include <spdlog/spdlog.h>
 
 #include "sim/cli/exit_code.hpp"
-#include "sim/report/format.hpp"
 #include "sim/report/writers.hpp"
 
 namespace trainsim::cli {
@@ -18,8 +17,7 @@ int judge(const report::Summary& summary, const std::vector<std::string>& assert
     code = kAssertionFailed;
   }
   if (require_fit && !summary.fits) {
-    spdlog::error("the plan does not fit: {} too much on the fullest rank",
-                  report::gib(-summary.memory_headroom));
+    spdlog::error("the plan does not fit: {}", report::misfit(summary));
     return kDoesNotFit;
   }
   return code;

@@ -29,6 +29,15 @@ Overrides with_split(const plan::ParallelPlan& plan, std::int64_t tensor, std::i
           assignment("plan.global_batch_size", plan.global_batch_size)};
 }
 
+/// The same sharding with what its framework can offload; empty where that is nothing, or happens already.
+std::string with_offload(const plan::ParallelPlan& plan) {
+  if (plan.sharding == plan::Sharding::kNone || plan.is_hybrid() || plan.offload.active()) return "";
+  const bool all = plan.sharding == plan::Sharding::kZero3 && plan.framework != plan::Framework::kMegatron;
+  if (!all && plan.framework == plan::Framework::kFsdp) return "";
+  return "plan.sharding={stage: " + std::to_string(static_cast<int>(plan.sharding)) +
+         ", offload: {optimizer: cpu" + (all ? ", parameters: cpu}}" : "}}");
+}
+
 /// Changes that are worth a try, as lists of overrides.
 std::vector<Overrides> candidates(const plan::ParallelPlan& plan) {
   std::vector<Overrides> list;
@@ -46,6 +55,7 @@ std::vector<Overrides> candidates(const plan::ParallelPlan& plan) {
     if (plan.sharding != plan::Sharding::kZero3 && plan.pipeline_parallel == 1)
       list.push_back({"plan.sharding=zero3"});
   }
+  if (const std::string offload = with_offload(plan); !offload.empty()) list.push_back({offload});
   if (plan.micro_batch_size % 2 == 0) {
     list.push_back({assignment("plan.micro_batch_size", plan.micro_batch_size / 2),
                     assignment("plan.global_batch_size", plan.global_batch_size)});

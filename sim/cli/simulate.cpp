@@ -14,6 +14,7 @@
 #include "sim/engine/traffic.hpp"
 #include "sim/folding/fold.hpp"
 #include "sim/lowering/lower.hpp"
+#include "sim/lowering/state.hpp"
 #include "sim/memory/ledger.hpp"
 #include "sim/memory/reservation.hpp"
 #include "sim/schedule/schedule.hpp"
@@ -134,23 +135,25 @@ report::Summary simulate(const config::Experiment& experiment, bool fold, const 
   const std::vector<memory::Profile> profiles = profiles_of(job.programs);
   const std::vector<std::optional<memory::Reservation>> reserved =
       reservations(experiment, job, profiles, replay);
-  report::Run run{experiment.name,
-                  experiment.description,
-                  experiment.model,
-                  experiment.cluster,
-                  experiment.plan,
-                  job,
-                  timeline,
-                  profiles,
-                  reserved,
-                  engine::count_traffic(job),
-                  uncontended,
-                  kNetworkNames[static_cast<std::size_t>(experiment.network)],
-                  lowering::peak_flops(experiment.cluster.gpu, experiment.plan),
-                  lowering::single_gpu_time(experiment.model, experiment.plan, experiment.cluster.gpu),
-                  schedule::bubble_ratio_theory(experiment.plan),
-                  experiment.warnings,
-                  0};
+  report::Run run{
+      experiment.name,
+      experiment.description,
+      experiment.model,
+      experiment.cluster,
+      experiment.plan,
+      job,
+      timeline,
+      profiles,
+      reserved,
+      engine::count_traffic(job),
+      uncontended,
+      kNetworkNames[static_cast<std::size_t>(experiment.network)],
+      lowering::peak_flops(experiment.cluster.gpu, experiment.plan),
+      lowering::single_gpu_time(experiment.model, experiment.plan, experiment.cluster.gpu),
+      schedule::bubble_ratio_theory(experiment.plan),
+      experiment.warnings,
+      lowering::host_memory_of_fullest_node(experiment.model, experiment.plan, experiment.cluster),
+      0};
   run.wall_time = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return report::summarize(run);
 }

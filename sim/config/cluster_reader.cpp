@@ -121,6 +121,24 @@ void read_slow_gpus(Section& cluster, ClusterSpec& spec) {
   }
 }
 
+void read_host(Section& cluster, ClusterSpec& spec) {
+  std::optional<Section> section = cluster.mapping("host", false);
+  if (!section) return;
+  read_source_note(*section);
+  const Reader<double> rate = as_quantity(Dimension::kRate, kRateRange);
+  hardware::HostSpec host;
+  host.memory = std::llround(section->required("memory", as_quantity(Dimension::kSize, kMemory)));
+  host.memory_bandwidth = section->required("memory_bandwidth", rate);
+  host.memory_efficiency = section->required("memory_efficiency", as_number(kEfficiency));
+  host.pcie_bandwidth = section->required("pcie_bandwidth", rate);
+  host.uplink_bandwidth = section->required("uplink_bandwidth", rate);
+  host.pcie_efficiency = section->required("pcie_efficiency", as_number(kEfficiency));
+  host.nvme_read_bandwidth = section->optional("nvme_read_bandwidth", rate).value_or(0);
+  host.nvme_write_bandwidth = section->optional("nvme_write_bandwidth", rate).value_or(0);
+  section->finish();
+  spec.host = host;
+}
+
 }  // namespace
 
 void read_source_note(Section& section) {
@@ -181,6 +199,7 @@ ClusterSpec read_cluster(Section& section) {
   spec.point_to_point_latency =
       section.required("point_to_point_latency", as_quantity(Dimension::kTime, kTime));
   read_collectives(section, spec);
+  read_host(section, spec);
   spec.max_gpus = section.optional("max_gpus", as_count(kMaxGpus)).value_or(0);
   read_slow_gpus(section, spec);
   read_faults(section, spec);

@@ -137,6 +137,16 @@ Reader<std::int64_t> as_shard_group() {
   return {expects, parse};
 }
 
+void read_offload(Section& sharding, ParallelPlan& plan) {
+  std::optional<Section> section = sharding.mapping("offload", false);
+  if (!section) return;
+  using plan::OffloadTarget;
+  const auto targets = as_choice(words({OffloadTarget::kNone, OffloadTarget::kCpu, OffloadTarget::kNvme}));
+  plan.offload.optimizer = section->defaulted("optimizer", targets, "none");
+  plan.offload.parameters = section->defaulted("parameters", targets, "none");
+  section->finish();
+}
+
 void read_sharding_mapping(Section section, ParallelPlan& plan) {
   const Words<Sharding> stages = {
       {"0", Sharding::kNone}, {"1", Sharding::kZero1}, {"2", Sharding::kZero2}, {"3", Sharding::kZero3}};
@@ -156,7 +166,7 @@ void read_sharding_mapping(Section section, ParallelPlan& plan) {
       plan.keeps_gathered = true;
     }
   }
-  section.unsupported({"offload"});
+  read_offload(section, plan);
   section.finish();
 }
 

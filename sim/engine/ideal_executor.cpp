@@ -162,7 +162,8 @@ bool IdealRun::step(std::size_t key, const Instruction& instruction) {
 void IdealRun::compute(std::size_t key, const Instruction& instruction) {
   StreamState& stream = streams_[key];
   const program::Rank& rank = job_.ranks[key / program::kStreams];
-  const Seconds duration = instruction.amount * rank.slowdown;
+  // A slow GPU copies as fast as others.
+  const Seconds duration = instruction.amount * (on_compute(key) ? rank.slowdown : 1.0);
   const program::Segment& segment = job_.programs[rank.program].segments[instruction.id];
   const Seconds end = stream.host.run(stream.now, duration, segment);
   ++timeline_.activities;

@@ -38,4 +38,8 @@ BytesPerSecond ClusterSpec::bandwidth_within(std::int64_t members) const {
   return all * others / static_cast<double>(gpus_per_node - 1);
 }
 
+BytesPerSecond HostSpec::copy_rate(std::int64_t gpus) const {
+  return pcie_efficiency * std::min(pcie_bandwidth, uplink_bandwidth / static_cast<double>(gpus));
+}
+
 }  // namespace trainsim::hardware

@@ -216,6 +216,26 @@ struct SlowGpu {
   double slowdown = 1.0;
 };
 
+/// A node's CPUs, their memory and disks, as far as training uses them when state is offloaded.
+struct HostSpec {
+  Bytes memory = 0;
+  /// Data-sheet bandwidth of all memory channels, and the share of it that an optimizer on the CPUs reaches,
+  /// in (0, 1].
+  BytesPerSecond memory_bandwidth = 0;
+  double memory_efficiency = 1.0;
+  /// Between one GPU and the CPUs, and between all GPUs of the node and the CPUs together; data-sheet
+  /// bandwidth of one direction, and the share of both that large copies reach.
+  BytesPerSecond pcie_bandwidth = 0;
+  BytesPerSecond uplink_bandwidth = 0;
+  double pcie_efficiency = 1.0;
+  /// What all disks of the node read and write together; 0 = there are none.
+  BytesPerSecond nvme_read_bandwidth = 0;
+  BytesPerSecond nvme_write_bandwidth = 0;
+
+  /// What each of `gpus` of a node gets of a direction when all copy at once.
+  BytesPerSecond copy_rate(std::int64_t gpus) const;
+};
+
 /// A cluster of equal nodes.
 struct ClusterSpec {
   std::string name;
@@ -234,6 +254,8 @@ struct ClusterSpec {
   LinkSpec pcie;
   /// From a NIC to its leaf switch.
   LinkSpec nic;
+  /// Needed for offloading only.
+  std::optional<HostSpec> host;
   FabricSpec fabric;
   /// Fixed cost of starting a collective on the GPU (kernel launch and protocol set-up).
   Seconds collective_latency = 0;

@@ -62,6 +62,23 @@ void Emitter::emit(const RegisteredPass& pass) {
   }
 }
 
+std::uint32_t Emitter::register_work(const std::string& name, Seconds seconds) {
+  program::Segment segment;
+  segment.name = name;
+  segment.seconds = seconds;
+  program_.segments.push_back(std::move(segment));
+  return static_cast<std::uint32_t>(program_.segments.size() - 1);
+}
+
+void Emitter::run(Stream stream, std::uint32_t work, Cause cause) {
+  Instruction instruction;
+  instruction.op = Opcode::kCompute;
+  instruction.cause = cause;
+  instruction.id = work;
+  instruction.amount = program_.segments[work].seconds;
+  push(stream, instruction);
+}
+
 void Emitter::memory(Opcode op, program::MemoryCategory category, std::uint32_t tensor, Bytes bytes) {
   if (bytes == 0) return;
   Instruction instruction;

@@ -47,6 +47,10 @@ class Emitter {
   /// Marks a new event on a stream; the number is for `wait`.
   std::uint32_t record(program::Stream stream);
   void wait(program::Stream stream, std::uint32_t event, program::Cause cause);
+  /// Registers work of known length that no kernel of the compute stream does, such as a copy.
+  std::uint32_t register_work(const std::string& name, Seconds seconds);
+  /// Runs registered work on a stream.
+  void run(program::Stream stream, std::uint32_t work, program::Cause cause);
   /// The host waits for the compute stream here, and then works for as long as `launches` kernels take to
   /// launch.
   void synchronize(int launches);

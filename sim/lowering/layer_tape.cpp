@@ -249,7 +249,7 @@ Tape embedding_tape(const model::ModelSpec& model, const plan::ParallelPlan& pla
   const Shapes shapes(model, plan);
   Tape tape;
   const TensorId output = tape.tensor("embedding output", shapes.residual_elements * shapes.element);
-  const bool none = plan.shards_parameters() || plan.lora.active();
+  const bool none = plan.works_by_units() || plan.lora.active();
   const TensorId table = tape.tensor("gradient of the embedding table",
                                      none ? 0 : shapes.vocab * shapes.hidden * shapes.element);
   Operation lookup{"embedding", {}, {}, {output}, {}, {}, {table}, {}};

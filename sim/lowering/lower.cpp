@@ -166,7 +166,8 @@ std::vector<program::Program> lower(const model::ModelSpec& model, const plan::P
                        TapeTraces(embedding_tape(model, plan)),
                        TapeTraces(head_tape(model, plan)),
                        plan::stage_layers(plan, model),
-                       data_ring(cluster, plan)};
+                       data_ring(cluster, plan),
+                       host_share(cluster, plan)};
   if (plan.profile) apply_profile(*plan.profile, context);
   std::vector<program::Program> programs(static_cast<std::size_t>(plan.pipeline_parallel));
   for (std::int64_t stage = 0; stage < plan.pipeline_parallel; ++stage) {
@@ -183,6 +184,7 @@ Seconds single_gpu_time(const model::ModelSpec& model, const plan::ParallelPlan&
   single.sequence_parallel = false;
   single.recompute = {};
   single.sharding = plan::Sharding::kNone;
+  single.offload = {};
   single.pipeline_layout.clear();
   const cost::KernelModel kernels = kernel_model(gpu, single);
   const auto parameters = static_cast<double>(trained_stage_parameters(model, single, 0));

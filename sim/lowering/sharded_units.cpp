@@ -32,7 +32,7 @@ Pass slowed(Pass pass, Seconds communication, const cost::KernelModel& kernels) 
 }  // namespace
 
 ShardedUnits::ShardedUnits(const plan::ParallelPlan& plan, const Sizes& sizes, std::int64_t layers,
-                           Emitter& emit)
+                           Emitter& emit, HostSide& host)
     : plan_(plan),
       layer_(sizes.layer),
       trained_layer_(sizes.trained_layer),
@@ -40,8 +40,9 @@ ShardedUnits::ShardedUnits(const plan::ParallelPlan& plan, const Sizes& sizes, s
       trained_root_(trained_of(sizes.root, plan)),
       layers_(layers),
       emit_(emit),
+      host_(host),
       exchange_(plan, emit),
-      active_(plan.shards_parameters()) {
+      active_(plan.works_by_units()) {
   if (!active_) return;
   gathered_.resize(static_cast<std::size_t>(layers));
   computed_.resize(static_cast<std::size_t>(layers));
@@ -109,7 +110,12 @@ void ShardedUnits::free_handed_over() {
 }
 
 std::uint32_t ShardedUnits::gather(std::int64_t parameters, const std::uint32_t* after) {
-  if (after != nullptr) emit_.wait(Stream::kData, *after, Cause::kDataCommunication);
+  if (host_.keeps_parameters()) {
+    const double shard = static_cast<double>(parameters) / static_cast<double>(plan_.shard_ranks());
+    emit_.wait(Stream::kData, host_.fetch_parameters(shard, after), Cause::kOffload);
+  } else if (after != nullptr) {
+    emit_.wait(Stream::kData, *after, Cause::kDataCommunication);
+  }
   exchange_.gather(Stream::kData, static_cast<double>(parameters * plan_.element_bytes()));
   return emit_.record(Stream::kData);
 }
@@ -120,6 +126,8 @@ void ShardedUnits::scatter(std::int64_t parameters) {
   emit_.wait(Stream::kData, ready, Cause::kDataCommunication);
   exchange_.reduce(Stream::kData, static_cast<double>(parameters * plan_.gradient_bytes));
   scattered_.push_back(emit_.record(Stream::kData));
+  const double shard = static_cast<double>(parameters) / static_cast<double>(plan_.shard_ranks());
+  host_.copy_gradients(shard, Stream::kData, adds_);
   if (!plan_.overlap_gradient_reduction) finish();
 }
 
@@ -130,7 +138,7 @@ void ShardedUnits::begin_forward() {
   const std::uint32_t start = emit_.record(Stream::kCompute);
   const std::uint32_t ready = gather(root_, &start);
   allocate(0);
-  emit_.wait(Stream::kCompute, ready, Cause::kDataCommunication);
+  emit_.wait(Stream::kCompute, ready, gathering());
 }
 
 void ShardedUnits::before_forward(std::int64_t layer) {
@@ -140,7 +148,7 @@ void ShardedUnits::before_forward(std::int64_t layer) {
   gathered_[index] = gather(layer_, room);
   // The next one is gathered meanwhile.
   if (layer + 1 < layers_) allocate(layer + 1);
-  emit_.wait(Stream::kCompute, gathered_[index], Cause::kDataCommunication);
+  emit_.wait(Stream::kCompute, gathered_[index], gathering());
 }
 
 void ShardedUnits::after_forward(std::int64_t layer) {
@@ -149,8 +157,9 @@ void ShardedUnits::after_forward(std::int64_t layer) {
   if (again_in_backward()) free(layer);
 }
 
-void ShardedUnits::begin_backward() {
+void ShardedUnits::begin_backward(std::int64_t micro_batch) {
   if (!active_) return;
+  adds_ = micro_batch > 0;
   allocate_gradients(kRootUnit, trained_root_);
   if (!again_in_backward()) return;
   allocate(layers_ - 1);
@@ -166,7 +175,7 @@ void ShardedUnits::before_backward(std::int64_t layer) {
       gathered_[static_cast<std::size_t>(layer - 1)] = gather(layer_, &start);
       allocate(layer - 1);
     }
-    emit_.wait(Stream::kCompute, gathered_[static_cast<std::size_t>(layer)], Cause::kDataCommunication);
+    emit_.wait(Stream::kCompute, gathered_[static_cast<std::size_t>(layer)], gathering());
   }
   allocate_gradients(layer, trained_layer_);
 }

@@ -6,6 +6,7 @@
 
 #include "sim/lowering/data_exchange.hpp"
 #include "sim/lowering/emitter.hpp"
+#include "sim/lowering/host.hpp"
 #include "sim/lowering/layer.hpp"
 #include "sim/plan/plan.hpp"
 
@@ -13,7 +14,7 @@ namespace trainsim::lowering {
 
 /// Parameters that data-parallel ranks hold in shards and gather when they are needed, as PyTorch's FSDP
 /// does: a layer is a unit; embedding and head are the root, which stays gathered from its forward to the end
-/// of backward. Does nothing with other shardings or one data-parallel rank.
+/// of backward. Does nothing with other shardings, or with one data-parallel rank that offloads nothing.
 ///
 /// Forward gathers a unit while the one before computes, and at most two are gathered at a time. With ZeRO-3
 /// a unit is dropped after its forward, and gathered again while the backward of the one behind it runs; with
@@ -30,7 +31,8 @@ class ShardedUnits {
     std::int64_t root = 0;
   };
   /// `layers` units.
-  ShardedUnits(const plan::ParallelPlan& plan, const Sizes& sizes, std::int64_t layers, Emitter& emit);
+  ShardedUnits(const plan::ParallelPlan& plan, const Sizes& sizes, std::int64_t layers, Emitter& emit,
+               HostSide& host);
 
   bool active() const { return active_; }
   /// The passes of a layer as they run beside the transfers of its neighbours, which take multiprocessors
@@ -42,7 +44,7 @@ class ShardedUnits {
   void before_forward(std::int64_t layer);
   void after_forward(std::int64_t layer);
   /// Around the backward of a micro-batch, and of each layer in it (last to first).
-  void begin_backward();
+  void begin_backward(std::int64_t micro_batch);
   void before_backward(std::int64_t layer);
   void after_backward(std::int64_t layer);
   void end_backward();
@@ -64,6 +66,10 @@ class ShardedUnits {
   void allocate_gradients(std::int64_t unit, std::int64_t parameters);
   void hand_gradients_over(std::int64_t unit, std::int64_t parameters);
   void free_handed_over();
+  /// What compute waits for when it waits for parameters: with one rank they come from the host alone.
+  program::Cause gathering() const {
+    return plan_.shard_ranks() > 1 ? program::Cause::kDataCommunication : program::Cause::kOffload;
+  }
   bool again_in_backward() const { return plan_.sharding == plan::Sharding::kZero3; }
   bool gathers_memory() const { return again_in_backward() || plan_.framework == plan::Framework::kFsdp; }
   std::int64_t parameters_of(std::int64_t unit) const { return unit == kRootUnit ? root_ : layer_; }
@@ -85,8 +91,11 @@ class ShardedUnits {
   std::int64_t trained_root_;
   std::int64_t layers_;
   Emitter& emit_;
+  HostSide& host_;
   DataExchange exchange_;
   bool active_;
+  /// Whether the running backward adds to gradients of micro-batches before it.
+  bool adds_ = false;
   Tensors root_tensors_;
   std::vector<Tensors> layer_tensors_;
   /// Bytes of the last gradients that are on their way.

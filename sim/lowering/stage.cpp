@@ -48,12 +48,13 @@ StageLowering::StageLowering(const StageContext& context, std::int64_t stage, pr
       stage_(stage),
       emit_(program, context.kernels),
       exchange_(context.plan, emit_),
+      host_(context.plan, context.host, emit_),
       layer_parameters_(trained_layer_parameters_per_rank(context.model, context.plan)),
       units_(context.plan,
              {layer_parameters_per_rank(context.model, context.plan), layer_parameters_,
               embedding_parameters_per_rank(context.model, context.plan) +
                   head_parameters_per_rank(context.model, context.plan, false)},
-             context.layers.front(), emit_),
+             context.layers.front(), emit_, host_),
       forward_(emit_.register_pass(
           units_.beside_forward(context.layer.forward, context.data_ring, context.kernels))),
       backward_(emit_.register_pass(
@@ -101,6 +102,7 @@ void StageLowering::lower() {
 
 void StageLowering::emit_state() {
   for (const StateTensor& tensor : state_tensors(context_.model, context_.plan, stage_)) {
+    if (tensor.place != StatePlace::kDevice) continue;
     const std::uint32_t id = emit_.tensor(tensor.name);
     emit_.allocate(tensor.category, id, tensor.bytes);
     if (tensor.made_in_step) emit_.mark_late(id);
@@ -212,7 +214,7 @@ void StageLowering::emit_layers_forward(const Slot& slot) {
 }
 
 void StageLowering::emit_backward(const Slot& slot, bool last_backward) {
-  units_.begin_backward();
+  units_.begin_backward(slot.micro_batch);
   if (is_last(slot.chunk)) emit_head_backward(last_backward);
   emit_layers_backward(slot.chunk, last_backward);
   if (is_first(slot.chunk)) {
@@ -266,11 +268,14 @@ void StageLowering::gradients_ready(std::int64_t parameters, bool last_backward)
 
 void StageLowering::flush_bucket() {
   const plan::ParallelPlan& plan = context_.plan;
-  if (bucket_ == 0 || !plan.overlap_gradient_reduction || plan.data_parallel == 1) return;
+  const bool moves = plan.data_parallel > 1 || host_.updates();
+  if (bucket_ == 0 || !plan.overlap_gradient_reduction || !moves) return;
   const std::uint32_t ready = emit_.record(Stream::kCompute);
   emit_.wait(Stream::kData, ready, Cause::kDataCommunication);
   exchange_.reduce(Stream::kData, static_cast<double>(bucket_ * plan.gradient_bytes));
   reductions_.push_back(emit_.record(Stream::kData));
+  host_.copy_gradients(static_cast<double>(bucket_) / static_cast<double>(plan.shard_ranks()), Stream::kData,
+                       false);
   bucket_ = 0;
 }
 
@@ -284,6 +289,7 @@ void StageLowering::emit_step_end() {
     emit_.wait(Stream::kCompute, reductions_.back(), Cause::kDataCommunication);
   } else {
     exchange_.reduce(Stream::kCompute, held * static_cast<double>(plan.gradient_bytes));
+    host_.copy_gradients(held / static_cast<double>(plan.shard_ranks()), Stream::kCompute, false);
   }
   const bool at_end = stage_ == 0 || stage_ == plan.pipeline_parallel - 1;
   const bool shared = context_.model.tie_word_embeddings && plan.pipeline_parallel > 1 && !plan.lora.active();
@@ -293,6 +299,18 @@ void StageLowering::emit_step_end() {
                      static_cast<double>(shapes.vocab * shapes.hidden * plan.gradient_bytes),
                      Cause::kEmbeddingCommunication);
   }
+  if (host_.updates()) {
+    host_.update(held / static_cast<double>(plan.shard_ranks()));
+  } else {
+    emit_optimizer(held);
+  }
+  if (zero1 && !gathers_under_forward()) {
+    exchange_.gather(Stream::kCompute, held * static_cast<double>(plan.element_bytes()));
+  }
+}
+
+void StageLowering::emit_optimizer(double held) {
+  const plan::ParallelPlan& plan = context_.plan;
   const double shard = held / static_cast<double>(plan.shard_ranks());
   const Bytes copies = plan.optimizer_gradient_bytes() < 4 ? static_cast<Bytes>(4.0 * shard) : 0;
   const std::uint32_t copy = emit_.tensor("gradients in fp32 for the optimizer");
@@ -300,9 +318,6 @@ void StageLowering::emit_step_end() {
   const double cleared = units_.active() ? shard : held;
   emit_.emit(emit_.register_pass(optimizer_pass(plan, context_.kernels, shard, cleared)));
   emit_.free(MemoryCategory::kTemporary, copy, copies);
-  if (zero1 && !gathers_under_forward()) {
-    exchange_.gather(Stream::kCompute, held * static_cast<double>(plan.element_bytes()));
-  }
 }
 
 }  // namespace trainsim::lowering

@@ -6,6 +6,7 @@
 #include "sim/lowering/data_exchange.hpp"
 #include "sim/lowering/emitter.hpp"
 #include "sim/lowering/ends.hpp"
+#include "sim/lowering/host.hpp"
 #include "sim/lowering/layer.hpp"
 #include "sim/lowering/sharded_units.hpp"
 #include "sim/lowering/state.hpp"
@@ -29,6 +30,7 @@ struct StageContext {
   /// Layers of each virtual stage.
   std::vector<std::int64_t> layers;
   RingEstimate data_ring;
+  HostShare host;
 };
 
 /// Writes the program of one stage.
@@ -57,6 +59,7 @@ class StageLowering {
   void emit_transfer(const schedule::Slot& slot);
   void emit_arrival(const schedule::Slot& slot);
   void emit_step_end();
+  void emit_optimizer(double held);
   /// Counts parameters whose gradients are complete, and starts a reduction when a bucket is full.
   void gradients_ready(std::int64_t parameters, bool last_backward);
   void flush_bucket();
@@ -85,6 +88,7 @@ class StageLowering {
   std::int64_t stage_;
   Emitter emit_;
   DataExchange exchange_;
+  HostSide host_;
   /// Trained ones.
   std::int64_t layer_parameters_;
   ShardedUnits units_;

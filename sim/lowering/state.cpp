@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -15,6 +16,7 @@ namespace trainsim::lowering {
 namespace {
 
 using plan::Framework;
+using plan::OffloadTarget;
 using plan::Sharding;
 using program::MemoryCategory;
 
@@ -33,18 +35,50 @@ class StateList {
     add_bytes(name, category, static_cast<Bytes>(std::llround(bytes * static_cast<double>(held))));
   }
   void add_bytes(const std::string& name, MemoryCategory category, Bytes bytes, bool made_in_step = false) {
-    if (bytes > 0) tensors_.push_back({name, category, bytes, made_in_step});
+    if (bytes > 0) tensors_.push_back({name, category, bytes, made_in_step, place_});
+  }
+  /// What is added from now on is there.
+  void put(OffloadTarget target) {
+    place_ = target == OffloadTarget::kNone  ? StatePlace::kDevice
+             : target == OffloadTarget::kCpu ? StatePlace::kHost
+                                             : StatePlace::kDisk;
+  }
+  /// Gradients that an optimizer on the host is about to read are in its memory, wherever its own state is.
+  void put_gradients(OffloadTarget optimizer) {
+    place_ = optimizer == OffloadTarget::kNone ? StatePlace::kDevice : StatePlace::kHost;
   }
   std::vector<StateTensor> take() { return std::move(tensors_); }
 
  private:
   const plan::ParallelPlan& plan_;
+  StatePlace place_ = StatePlace::kDevice;
   std::vector<StateTensor> tensors_;
 };
+
+/// Gradients whose optimizer is on the host: there in fp32, one shard of them. On the device Megatron-LM
+/// keeps its buffer, DeepSpeed with ZeRO-1 the gradients in compute precision until they are reduced, and
+/// nothing from ZeRO-2 on.
+void add_offloaded_gradients(StateList& state, const plan::ParallelPlan& plan, std::int64_t trained) {
+  if (plan.framework == Framework::kMegatron) {
+    state.add("main gradients", MemoryCategory::kMainGradients, trained,
+              static_cast<double>(plan.gradient_bytes), Sharding::kZero2);
+  } else if (plan.sharding == Sharding::kZero1) {
+    state.add("gradients", MemoryCategory::kGradients, trained, static_cast<double>(plan.element_bytes()),
+              Sharding::kZero2);
+  }
+  state.put_gradients(plan.offload.optimizer);
+  state.add("gradients on the host", MemoryCategory::kMainGradients, trained, 4.0, Sharding::kZero1);
+  state.put(OffloadTarget::kNone);
+}
 
 /// Megatron-LM's multiplies add to the fp32 sums directly; DeepSpeed keeps low-precision gradients beside
 /// them.
 void add_gradients(StateList& state, const plan::ParallelPlan& plan, std::int64_t trained) {
+  const OffloadTarget optimizer = plan.offload.optimizer;
+  if (optimizer != OffloadTarget::kNone) {
+    add_offloaded_gradients(state, plan, trained);
+    return;
+  }
   const bool sums = plan.gradient_bytes > plan.element_bytes();
   if (sums && plan.framework == Framework::kDeepSpeed) {
     state.add("gradients", MemoryCategory::kGradients, trained, static_cast<double>(plan.element_bytes()),
@@ -155,17 +189,24 @@ std::vector<StateTensor> state_tensors(const model::ModelSpec& model, const plan
   const bool fp32 = plan.precision == plan::Precision::kFp32;
   if (plan.framework == Framework::kFsdp) {
     // Frozen weights stay in compute precision.
+    state.put(plan.offload.parameters);
     state.add("parameters in fp32", MemoryCategory::kParameters, trained, 4.0, Sharding::kZero2);
     state.add("frozen parameters", MemoryCategory::kParameters, parameters - trained, element,
               Sharding::kZero2);
+    state.put_gradients(plan.offload.optimizer);
     state.add("gradients in fp32", MemoryCategory::kGradients, trained, 4.0, Sharding::kZero2);
   } else {
+    state.put(plan.offload.parameters);
     state.add("parameters", MemoryCategory::kParameters, parameters, element, Sharding::kZero3);
+    state.put(OffloadTarget::kNone);
     add_gradients(state, plan, trained);
+    state.put(plan.offload.optimizer);
     if (!fp32)
       state.add("master parameters", MemoryCategory::kOptimizerState, trained, 4.0, Sharding::kZero1);
   }
+  state.put(plan.offload.optimizer);
   add_moments(state, plan, trained, weights_of_stage(model, plan, stage));
+  state.put(OffloadTarget::kNone);
   if (plan.framework == Framework::kDeepSpeed && plan.sharding != Sharding::kNone) {
     // Two, of which one fills while the other is reduced.
     const auto bucket = static_cast<double>(std::min(trained, kDeepSpeedBucket));
@@ -177,6 +218,31 @@ std::vector<StateTensor> state_tensors(const model::ModelSpec& model, const plan
                     true);
   }
   return state.take();
+}
+
+Bytes host_state_bytes(const model::ModelSpec& model, const plan::ParallelPlan& plan, std::int64_t stage) {
+  Bytes bytes = 0;
+  for (const StateTensor& tensor : state_tensors(model, plan, stage)) {
+    if (tensor.place == StatePlace::kHost) bytes += tensor.bytes;
+  }
+  return bytes;
+}
+
+Bytes host_memory_of_fullest_node(const model::ModelSpec& model, const plan::ParallelPlan& plan,
+                                  const hardware::ClusterSpec& cluster) {
+  if (!plan.offload.active()) return 0;
+  std::vector<Bytes> by_stage;
+  by_stage.reserve(static_cast<std::size_t>(plan.pipeline_parallel));
+  for (std::int64_t stage = 0; stage < plan.pipeline_parallel; ++stage)
+    by_stage.push_back(host_state_bytes(model, plan, stage));
+  std::map<std::int64_t, Bytes> by_node;
+  Bytes most = 0;
+  for (std::int64_t rank = 0; rank < plan.gpus; ++rank) {
+    const std::int64_t node = plan::gpu_of(plan, rank, cluster.gpus_per_node) / cluster.gpus_per_node;
+    by_node[node] += by_stage[static_cast<std::size_t>(plan::coordinates_of(plan, rank).stage)];
+    most = std::max(most, by_node[node]);
+  }
+  return most;
 }
 
 }  // namespace trainsim::lowering

@@ -4,11 +4,15 @@
 #include <vector>
 
 #include "sim/base/units.hpp"
+#include "sim/hardware/spec.hpp"
 #include "sim/model/model_spec.hpp"
 #include "sim/plan/plan.hpp"
 #include "sim/program/program.hpp"
 
 namespace trainsim::lowering {
+
+/// Where a tensor is that lives as long as training does.
+enum class StatePlace { kDevice, kHost, kDisk };
 
 /// A tensor that lives as long as training does.
 struct StateTensor {
@@ -17,6 +21,7 @@ struct StateTensor {
   Bytes bytes = 0;
   /// Whether it first appears in the first step, after its backward has begun.
   bool made_in_step = false;
+  StatePlace place = StatePlace::kDevice;
 };
 
 /// Bytes of an fp32 optimizer's own state per parameter, without the fp32 parameter: two moments for Adam (8,
@@ -29,11 +34,18 @@ double moment_bytes(plan::Optimizer optimizer);
 std::vector<std::int64_t> weights_of_stage(const model::ModelSpec& model, const plan::ParallelPlan& plan,
                                            std::int64_t stage);
 
-/// Parameters, gradients, optimizer state and permanent buffers of a rank of a stage, as the plan's framework
-/// and sharding keep them (docs/modelling.md, "State"). The moments are tensors by weight, which is what the
-/// caching allocator has to find room for.
+/// Parameters, gradients, optimizer state and permanent buffers of a rank of a stage, on the device or where
+/// they are offloaded to, as the plan's framework and sharding keep them (docs/modelling.md, "State"). The
+/// moments are tensors by weight, which is what the caching allocator has to find room for.
 std::vector<StateTensor> state_tensors(const model::ModelSpec& model, const plan::ParallelPlan& plan,
                                        std::int64_t stage);
+
+/// Host memory that the offloaded state of a rank of a stage takes.
+Bytes host_state_bytes(const model::ModelSpec& model, const plan::ParallelPlan& plan, std::int64_t stage);
+
+/// The same of all ranks of the node where it is most; 0 when nothing is offloaded.
+Bytes host_memory_of_fullest_node(const model::ModelSpec& model, const plan::ParallelPlan& plan,
+                                  const hardware::ClusterSpec& cluster);
 
 /// `count` or a shard of it, rounded up.
 std::int64_t shard_of(std::int64_t count, bool sharded, const plan::ParallelPlan& plan);

@@ -179,6 +179,18 @@ std::string to_string(Fusion fusion) {
   return "";
 }
 
+std::string to_string(OffloadTarget target) {
+  switch (target) {
+    case OffloadTarget::kNone:
+      return "none";
+    case OffloadTarget::kCpu:
+      return "cpu";
+    case OffloadTarget::kNvme:
+      return "nvme";
+  }
+  return "";
+}
+
 std::string to_string(Framework framework) {
   switch (framework) {
     case Framework::kMegatron:

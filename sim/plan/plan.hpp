@@ -45,6 +45,19 @@ enum class Loss { kStandard, kFused };
 /// What the optimizer keeps for each parameter beside the fp32 parameter itself.
 enum class Optimizer { kAdam, kAdam8Bit, kLion, kSgd, kSgdMomentum, kAdafactor };
 
+/// Where state is that a GPU does not hold: in its node's memory, or on its node's disks.
+enum class OffloadTarget { kNone, kCpu, kNvme };
+
+/// State that lives on the host (ZeRO-Offload, Ren et al. 2021, arXiv 2101.06840; ZeRO-Infinity, Rajbhandari
+/// et al. 2021, arXiv 2104.07857; FSDP's CPUOffload).
+struct Offload {
+  /// Master parameters, moments and the gradients that they are updated with; the CPUs do the update.
+  OffloadTarget optimizer = OffloadTarget::kNone;
+  /// Shards of parameters, which are copied to the GPU each time they are gathered.
+  OffloadTarget parameters = OffloadTarget::kNone;
+  bool active() const { return optimizer != OffloadTarget::kNone || parameters != OffloadTarget::kNone; }
+};
+
 /// What ranks are counted along.
 enum class Axis { kTensor, kData, kPipeline };
 /// Axes from the innermost, whose neighbours have consecutive ranks, to the outermost.
@@ -117,6 +130,7 @@ struct ParallelPlan {
   /// Data-parallel ranks that hold one copy of what is sharded; further groups of as many hold replicas of it
   /// (FSDP's hybrid sharding). 0 = all ranks.
   std::int64_t shard_group = 0;
+  Offload offload;
   Precision precision = Precision::kBf16;
   /// Bytes of a gradient element: 4 (fp32) or 2.
   std::int64_t gradient_bytes = 4;
@@ -174,6 +188,12 @@ struct ParallelPlan {
   /// Whether parameters are gathered, or gradients scattered, unit by unit while a step runs.
   bool shards_parameters() const {
     return (sharding == Sharding::kZero2 || sharding == Sharding::kZero3) && shard_ranks() > 1;
+  }
+  /// Whether a step works on one layer's parameters and gradients after the other: gathered, scattered, or
+  /// copied to and from the host.
+  bool works_by_units() const {
+    const bool staged = sharding == Sharding::kZero2 || sharding == Sharding::kZero3;
+    return shards_parameters() || (staged && offload.active());
   }
   /// Whether there are several copies of sharded state.
   bool is_hybrid() const { return sharding != Sharding::kNone && shard_ranks() < data_parallel; }
@@ -237,6 +257,7 @@ std::string to_string(Sharding sharding);
 std::string to_string(Launch launch);
 std::string to_string(Fusion fusion);
 std::string to_string(Framework framework);
+std::string to_string(OffloadTarget target);
 std::string to_string(Loss loss);
 std::string to_string(Optimizer optimizer);
 

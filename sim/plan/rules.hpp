@@ -37,6 +37,8 @@ std::vector<Rule> world_rules();
 std::vector<Rule> batch_rules();
 /// Rules about stages, chunks and recomputed layers.
 std::vector<Rule> pipeline_rules();
+/// Rules about state that lives on the host.
+std::vector<Rule> offload_rules();
 
 /// A number in a message.
 inline std::string text(std::int64_t number) {

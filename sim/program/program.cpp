@@ -15,7 +15,8 @@ const char* name_in(const std::array<const char*, N>& names, Enum value) {
 
 constexpr std::array<const char*, kKernelKinds> kKernelNames = {"matmul", "attention", "memory", "optimizer",
                                                                 "profiled"};
-constexpr std::array<const char*, kStreams> kStreamNames = {"compute", "tensor", "send", "data"};
+constexpr std::array<const char*, kStreams> kStreamNames = {"compute", "tensor",  "send",
+                                                            "data",    "to_host", "from_host"};
 constexpr std::array<const char*, kGroupKinds> kGroupNames = {"tensor", "data", "embedding", "shard",
                                                               "replica"};
 constexpr std::array<const char*, kTrafficKinds> kTrafficNames = {"tensor", "data", "embedding", "pipeline"};
@@ -31,7 +32,8 @@ constexpr std::array<const char*, kCauses> kCauseNames = {"forward",
                                                           "embedding_communication",
                                                           "bubble",
                                                           "imbalance",
-                                                          "launch"};
+                                                          "launch",
+                                                          "offload"};
 constexpr std::array<const char*, kMemoryCategories> kMemoryNames = {
     "parameters",    "gradients", "main_gradients",        "optimizer_state", "activations",
     "recomputation", "logits",    "communication_buffers", "temporary"};

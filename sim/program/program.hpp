@@ -11,9 +11,11 @@
 namespace trainsim::program {
 
 /// Streams of a rank. Instructions of one stream run in order; streams run side by side, as CUDA streams do.
-enum class Stream : std::uint8_t { kCompute, kTensor, kSend, kData };
-inline constexpr int kStreams = 4;
-/// Name for tables and traces: "compute", "tensor", "send", "data".
+/// kToHost and kFromHost are the two directions of copies between GPU and host; what the host itself computes
+/// for the rank happens on the latter.
+enum class Stream : std::uint8_t { kCompute, kTensor, kSend, kData, kToHost, kFromHost };
+inline constexpr int kStreams = 6;
+/// Name for tables and traces: "compute", "tensor", "send", "data", "to_host", "from_host".
 const char* to_string(Stream stream);
 
 /// Communicators of a rank.
@@ -65,8 +67,10 @@ enum class Cause : std::uint8_t {
   kImbalance,
   /// The GPU has run dry and waits for the host to launch kernels.
   kLaunch,
+  /// Copies to and from the host that compute waits for, and the optimizer there.
+  kOffload,
 };
-inline constexpr int kCauses = 11;
+inline constexpr int kCauses = 12;
 /// Name for tables and JSON, such as "tensor_communication".
 const char* to_string(Cause cause);
 
@@ -114,7 +118,7 @@ enum class Opcode : std::uint8_t {
   kReceive,
   /// Marks event `id` as happened. Every event is recorded exactly once in a step.
   kRecord,
-  /// Waits until event `id` has happened; the time counts as `cause`.
+  /// Waits until event `id` has happened; the time counts as `cause`. Only one stream waits for an event.
   kWait,
   /// Allocates or frees `amount` bytes of category `memory`. id = tensor name. Takes no time, and executors
   /// ignore it: memory follows from the order of the compute stream alone, in which the host allocates.

@@ -83,7 +83,7 @@ std::vector<std::string> explain(const Summary& summary) {
   if (!summary.fits) {
     notes.push_back("Does not fit: the fullest rank needs " + gib(summary.peak_memory) + " and the GPU has " +
                     gib(summary.memory_capacity) + " less " + gib(summary.memory_reserve) + " reserve; " +
-                    gib(-summary.memory_headroom) + " too much.");
+                    misfit(summary) + ".");
     for (const MemoryChange& change : summary.changes)
       notes.push_back("Would help: " + change_text(change) + ".");
   }

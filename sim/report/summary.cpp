@@ -201,6 +201,11 @@ void add_memory(const Run& run, Summary& summary) {
   summary.memory_headroom = summary.memory_capacity - summary.memory_reserve - summary.peak_memory;
   summary.verdict = judge_memory(summary.peak_memory, summary.peak_reserved,
                                  summary.memory_capacity - summary.memory_reserve);
+  if (run.plan.offload.active()) {
+    summary.host_memory = run.host_memory;
+    summary.host_memory_capacity = run.cluster.host->memory;
+    if (summary.host_memory > summary.host_memory_capacity) summary.verdict = Verdict::kDoesNotFit;
+  }
   summary.fits = summary.verdict != Verdict::kDoesNotFit;
 }
 
@@ -248,6 +253,17 @@ const char* to_string(Verdict verdict) {
 
 Bytes reserved_by(const RankSummary& rank) {
   return rank.reserved ? rank.reserved->peak_reserved : rank.peak_memory;
+}
+
+std::string misfit(const Summary& summary) {
+  std::string text;
+  if (summary.fits) return text;
+  if (summary.memory_headroom < 0) text = gib(-summary.memory_headroom) + " too much on the fullest rank";
+  if (summary.host_memory > summary.host_memory_capacity) {
+    if (!text.empty()) text += ", and ";
+    text += gib(summary.host_memory - summary.host_memory_capacity) + " too much for the memory of a host";
+  }
+  return text;
 }
 
 std::string retries_text(const Summary& summary) {

@@ -42,6 +42,8 @@ struct Run {
   /// The schedule's closed form, if it has one.
   std::optional<double> bubble_ratio_theory;
   std::vector<std::string> warnings;
+  /// Host memory that offloaded state takes on the fullest node.
+  Bytes host_memory = 0;
   /// Real time that the simulation took.
   Seconds wall_time = 0;
 };
@@ -200,6 +202,9 @@ struct Summary {
   Bytes memory_reserve = 0;
   /// Capacity less reserve less peak of the fullest rank; negative when it does not fit.
   Bytes memory_headroom = 0;
+  /// Of the fullest node, what offloaded state takes and what there is; 0 when nothing is offloaded.
+  Bytes host_memory = 0;
+  Bytes host_memory_capacity = 0;
   /// Mean over ranks, by program::Cause; adds up to step_time.
   std::array<Seconds, program::kCauses> breakdown{};
   std::vector<RankSummary> ranks;
@@ -244,6 +249,9 @@ struct Summary {
 
 /// Computes every result from a run.
 Summary summarize(const Run& run);
+
+/// Why a plan does not fit, in half a sentence: "5.28 GiB too much on the fullest rank"; empty when it fits.
+std::string misfit(const Summary& summary);
 
 /// Rank summary with the largest peak.
 const RankSummary& fullest_rank(const Summary& summary);

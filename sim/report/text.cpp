@@ -45,14 +45,28 @@ std::string plan_line(const Summary& summary) {
   return text;
 }
 
+/// ", optimizer on the host's cpu and parameters on nvme".
+std::string offload_words(const plan::Offload& offload) {
+  using plan::OffloadTarget;
+  if (!offload.active()) return "";
+  std::string words;
+  if (offload.optimizer != OffloadTarget::kNone) words = "optimizer on " + plan::to_string(offload.optimizer);
+  if (offload.parameters != OffloadTarget::kNone) {
+    words +=
+        (words.empty() ? "" : " and ") + std::string("parameters on ") + plan::to_string(offload.parameters);
+  }
+  return " with " + words;
+}
+
 std::string settings_line(const Summary& summary) {
   const plan::ParallelPlan& plan = summary.plan;
   return "recompute " + plan::to_string(plan.recompute.granularity) + ", sharding " +
          plan::to_string(plan.sharding) +
-         (plan.is_hybrid() ? " in groups of " + std::to_string(plan.shard_ranks()) : "") + ", " +
-         plan::to_string(plan.precision) + " with " + (plan.gradient_bytes == 4 ? "fp32" : "2-byte") +
-         " gradients, " + model::to_string(summary.model.attention) + " attention, " +
-         plan::to_string(plan.launch) + " launches, " + plan::to_string(plan.fusion) + " fusion";
+         (plan.is_hybrid() ? " in groups of " + std::to_string(plan.shard_ranks()) : "") +
+         offload_words(plan.offload) + ", " + plan::to_string(plan.precision) + " with " +
+         (plan.gradient_bytes == 4 ? "fp32" : "2-byte") + " gradients, " +
+         model::to_string(summary.model.attention) + " attention, " + plan::to_string(plan.launch) +
+         " launches, " + plan::to_string(plan.fusion) + " fusion";
 }
 
 std::string head(const Summary& summary) {
@@ -79,7 +93,7 @@ std::string verdict(const Summary& summary) {
     case Verdict::kDoesNotFit:
       break;
   }
-  return "DOES NOT FIT, " + reason;
+  return "DOES NOT FIT, " + misfit(summary);
 }
 
 std::string result(const Summary& summary) {
@@ -102,6 +116,10 @@ std::string result(const Summary& summary) {
                                         " GPUs without communication, bubble or recomputation");
   text += row("peak memory", gib(summary.peak_memory) + " of " + gib(summary.memory_capacity) + " less " +
                                  gib(summary.memory_reserve) + " reserve: " + verdict(summary));
+  if (summary.host_memory > 0) {
+    text += row("host memory", gib(summary.host_memory) + " of " + gib(summary.host_memory_capacity) +
+                                   " of the fullest node, for offloaded state");
+  }
   return text;
 }
 

@@ -191,7 +191,8 @@ void StreamActor::step(const Instruction& instruction) {
 }
 
 void StreamActor::compute(const Instruction& instruction) {
-  const Seconds duration = instruction.amount * bound_.slowdown;
+  // A slow GPU copies as fast as others.
+  const Seconds duration = instruction.amount * (stream_ == Stream::kCompute ? bound_.slowdown : 1.0);
   const program::Segment& segment = shared_.job.programs[bound_.program].segments[instruction.id];
   const Seconds end = host_.run(now_, duration, segment);
   ++shared_.timeline.activities;

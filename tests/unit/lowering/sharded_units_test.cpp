@@ -146,7 +146,8 @@ TEST(ShardedUnits, SlowComputingWhileTheyGather) {
   const cost::KernelModel kernels = kernel_model(gpu, plan);
   program::Program program;
   Emitter emitter(program, kernels);
-  const ShardedUnits units(plan, {kLayer, kLayer, kRoot}, kLayers, emitter);
+  HostSide host(plan, {}, emitter);
+  const ShardedUnits units(plan, {kLayer, kLayer, kRoot}, kLayers, emitter, host);
   const Pass alone = layer_passes(gpt({kLayers}), plan, kernels, {}).forward;
   const auto seconds = [](const Pass& pass) {
     Seconds total = 0;

@@ -49,6 +49,7 @@ struct Outcome {
                               single_gpu_time,
                               schedule::bubble_ratio_theory(plan),
                               {"a warning"},
+                              0,
                               0.5});
   }
 };
