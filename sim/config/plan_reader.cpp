@@ -147,6 +147,37 @@ void read_offload(Section& sharding, ParallelPlan& plan) {
   section->finish();
 }
 
+/// How FSDP wraps, gathers and prefetches; keys that this stage has no use for are problems.
+void read_units(Section& section, ParallelPlan& plan) {
+  const bool staged = plan.sharding == Sharding::kZero2 || plan.sharding == Sharding::kZero3;
+  for (const char* key : {"unit_layers", "unit_parameters", "gathered_units"}) {
+    if (!staged && section.raw(key) != nullptr)
+      section.fail(key, "only stages 2 and 3 work unit by unit; remove this key, or write stage: 2 or 3");
+  }
+  plan::ShardUnits& units = plan.units;
+  units.layers = section.optional("unit_layers", as_count({1, 1'000'000})).value_or(1);
+  if (section.raw("unit_parameters") != nullptr) {
+    if (section.raw("unit_layers") != nullptr)
+      section.fail("unit_parameters", "unit_layers says the same in another way; remove one of the two");
+    units.parameters = section.optional("unit_parameters", as_count({1, 1'000'000'000'000'000})).value_or(0);
+  }
+  units.gathered = section.optional("gathered_units", as_count({1, 1'000'000})).value_or(2);
+  if (section.raw("backward_prefetch") == nullptr) return;
+  using plan::BackwardPrefetch;
+  const auto moments =
+      as_choice(words({BackwardPrefetch::kPre, BackwardPrefetch::kPost, BackwardPrefetch::kNone}));
+  units.backward_prefetch = section.defaulted("backward_prefetch", moments, "pre");
+  if (plan.sharding != Sharding::kZero3) {
+    section.fail(
+        "backward_prefetch",
+        "parameters are gathered for backward only with stage 3 that reshards after forward; remove this "
+        "key, or write that");
+  } else if (units.gathered == 1 && units.backward_prefetch != BackwardPrefetch::kNone) {
+    section.fail("backward_prefetch",
+                 "with gathered_units: 1 nothing is gathered ahead; write none, or 2 units");
+  }
+}
+
 void read_sharding_mapping(Section section, ParallelPlan& plan) {
   const Words<Sharding> stages = {
       {"0", Sharding::kNone}, {"1", Sharding::kZero1}, {"2", Sharding::kZero2}, {"3", Sharding::kZero3}};
@@ -166,6 +197,7 @@ void read_sharding_mapping(Section section, ParallelPlan& plan) {
       plan.keeps_gathered = true;
     }
   }
+  read_units(section, plan);
   read_offload(section, plan);
   section.finish();
 }

@@ -5,15 +5,13 @@
 
 namespace trainsim::lowering {
 
+using plan::BackwardPrefetch;
 using program::Cause;
 using program::CollectiveOp;
 using program::MemoryCategory;
 using program::Stream;
 
 namespace {
-
-/// Units that may be gathered at a time: FSDP's rate limiter.
-constexpr std::int64_t kGatheredUnits = 2;
 
 /// Kernels of a pass that runs beside `communication` seconds of collectives.
 Pass slowed(Pass pass, Seconds communication, const cost::KernelModel& kernels) {
@@ -39,17 +37,18 @@ ShardedUnits::ShardedUnits(const plan::ParallelPlan& plan, const Sizes& sizes, s
       root_(sizes.root),
       trained_root_(trained_of(sizes.root, plan)),
       layers_(layers),
+      unit_layers_(plan.units.layers_of_unit(sizes.layer)),
+      units_((layers + unit_layers_ - 1) / unit_layers_),
       emit_(emit),
       host_(host),
       exchange_(plan, emit),
       active_(plan.works_by_units()) {
   if (!active_) return;
-  gathered_.resize(static_cast<std::size_t>(layers));
-  computed_.resize(static_cast<std::size_t>(layers));
+  gathered_.resize(static_cast<std::size_t>(units_));
+  computed_.resize(static_cast<std::size_t>(units_));
   root_tensors_ = name("embedding and head");
-  layer_tensors_.reserve(static_cast<std::size_t>(layers));
-  for (std::int64_t layer = 0; layer < layers; ++layer)
-    layer_tensors_.push_back(name("unit " + std::to_string(layer)));
+  tensors_.reserve(static_cast<std::size_t>(units_));
+  for (std::int64_t unit = 0; unit < units_; ++unit) tensors_.push_back(name("unit " + std::to_string(unit)));
 }
 
 Pass ShardedUnits::beside_forward(Pass pass, const RingEstimate& ring,
@@ -67,7 +66,7 @@ Pass ShardedUnits::beside_backward(Pass pass, const RingEstimate& ring,
     const auto bytes = static_cast<double>(trained_layer_ * plan_.gradient_bytes);
     time += ring.time(CollectiveOp::kReduceScatter, plan_.shard_ranks(), bytes);
   }
-  if (again_in_backward()) {
+  if (again_in_backward() && prefetches(BackwardPrefetch::kPre)) {
     const auto bytes = static_cast<double>(layer_ * plan_.element_bytes());
     time += ring.time(CollectiveOp::kAllGather, plan_.shard_ranks(), bytes);
   }
@@ -137,54 +136,69 @@ void ShardedUnits::begin_forward() {
   // Not before the gradients of the micro-batch before are complete; the host is that far only then.
   const std::uint32_t start = emit_.record(Stream::kCompute);
   const std::uint32_t ready = gather(root_, &start);
-  allocate(0);
+  for (std::int64_t unit = 0; unit < std::min(units_, plan_.units.gathered - 1); ++unit) allocate(unit);
   emit_.wait(Stream::kCompute, ready, gathering());
 }
 
 void ShardedUnits::before_forward(std::int64_t layer) {
-  if (!active_) return;
-  const auto index = static_cast<std::size_t>(layer);
-  const std::uint32_t* room = layer >= kGatheredUnits ? &computed_[index - kGatheredUnits] : nullptr;
-  gathered_[index] = gather(layer_, room);
-  // The next one is gathered meanwhile.
-  if (layer + 1 < layers_) allocate(layer + 1);
+  if (!active_ || !begins_unit(layer)) return;
+  const std::int64_t unit = unit_of(layer);
+  const auto index = static_cast<std::size_t>(unit);
+  const std::int64_t gathered = plan_.units.gathered;
+  // What is gathered ahead of the one at hand is gathered meanwhile.
+  if (unit + gathered - 1 < units_) allocate(unit + gathered - 1);
+  const std::uint32_t* room =
+      unit >= gathered ? &computed_[static_cast<std::size_t>(unit - gathered)] : nullptr;
+  gathered_[index] = gather(parameters_of(unit), room);
   emit_.wait(Stream::kCompute, gathered_[index], gathering());
 }
 
 void ShardedUnits::after_forward(std::int64_t layer) {
-  if (!active_) return;
-  computed_[static_cast<std::size_t>(layer)] = emit_.record(Stream::kCompute);
-  if (again_in_backward()) free(layer);
+  if (!active_ || !ends_unit(layer)) return;
+  computed_[static_cast<std::size_t>(unit_of(layer))] = emit_.record(Stream::kCompute);
+  if (again_in_backward()) free(unit_of(layer));
+}
+
+void ShardedUnits::gather_again(std::int64_t unit) {
+  const std::uint32_t start = emit_.record(Stream::kCompute);
+  allocate(unit);
+  gathered_[static_cast<std::size_t>(unit)] = gather(parameters_of(unit), &start);
+  prefetched_ = true;
 }
 
 void ShardedUnits::begin_backward(std::int64_t micro_batch) {
   if (!active_) return;
   adds_ = micro_batch > 0;
   allocate_gradients(kRootUnit, trained_root_);
-  if (!again_in_backward()) return;
-  allocate(layers_ - 1);
-  const std::uint32_t start = emit_.record(Stream::kCompute);
-  gathered_[static_cast<std::size_t>(layers_ - 1)] = gather(layer_, &start);
+  prefetched_ = false;
+  if (again_in_backward() && prefetches(BackwardPrefetch::kPre)) gather_again(units_ - 1);
 }
 
 void ShardedUnits::before_backward(std::int64_t layer) {
-  if (!active_) return;
+  if (!active_ || !ends_unit(layer)) return;
+  const std::int64_t unit = unit_of(layer);
   if (again_in_backward()) {
-    if (layer > 0) {
-      const std::uint32_t start = emit_.record(Stream::kCompute);
-      gathered_[static_cast<std::size_t>(layer - 1)] = gather(layer_, &start);
-      allocate(layer - 1);
-    }
-    emit_.wait(Stream::kCompute, gathered_[static_cast<std::size_t>(layer)], gathering());
+    if (!prefetched_) gather_again(unit);
+    const std::uint32_t ready = gathered_[static_cast<std::size_t>(unit)];
+    prefetched_ = false;
+    if (unit > 0 && prefetches(BackwardPrefetch::kPre)) gather_again(unit - 1);
+    emit_.wait(Stream::kCompute, ready, gathering());
   }
-  allocate_gradients(layer, trained_layer_);
+  allocate_gradients(unit, layers_of(unit) * trained_layer_);
 }
 
 void ShardedUnits::after_backward(std::int64_t layer) {
-  if (!active_) return;
-  hand_gradients_over(layer, trained_layer_);
-  scatter(trained_layer_);
-  free(layer);
+  if (!active_ || !begins_unit(layer)) return;
+  const std::int64_t unit = unit_of(layer);
+  const std::int64_t trained = layers_of(unit) * trained_layer_;
+  const bool early = again_in_backward() && prefetches(BackwardPrefetch::kPost);
+  if (early) {
+    free(unit);
+    if (unit > 0) gather_again(unit - 1);
+  }
+  hand_gradients_over(unit, trained);
+  scatter(trained);
+  if (!early) free(unit);
 }
 
 void ShardedUnits::end_backward() {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -13,11 +14,12 @@
 namespace trainsim::lowering {
 
 /// Parameters that data-parallel ranks hold in shards and gather when they are needed, as PyTorch's FSDP
-/// does: a layer is a unit; embedding and head are the root, which stays gathered from its forward to the end
-/// of backward. Does nothing with other shardings, or with one data-parallel rank that offloads nothing.
+/// does: a layer, or several, are a unit; embedding and head are the root, which stays gathered from its
+/// forward to the end of backward. Does nothing with other shardings, or with one data-parallel rank that
+/// offloads nothing.
 ///
-/// Forward gathers a unit while the one before computes, and at most two are gathered at a time. With ZeRO-3
-/// a unit is dropped after its forward, and gathered again while the backward of the one behind it runs; with
+/// Forward gathers units while those before them compute, as many at a time as the plan lets it. With ZeRO-3
+/// a unit is dropped after its forward, and gathered again when the plan's backward prefetch says so; with
 /// ZeRO-2 (FSDP's shard_grad_op) it stays, and counts as whole in the state. After its backward a unit's
 /// gradients are scattered while backward goes on. All of this happens in every micro-batch (Zhao et al.
 /// 2023, "PyTorch FSDP", section 4).
@@ -30,7 +32,7 @@ class ShardedUnits {
     std::int64_t trained_layer = 0;
     std::int64_t root = 0;
   };
-  /// `layers` units.
+  /// `layers` of the model.
   ShardedUnits(const plan::ParallelPlan& plan, const Sizes& sizes, std::int64_t layers, Emitter& emit,
                HostSide& host);
 
@@ -54,6 +56,17 @@ class ShardedUnits {
  private:
   static constexpr std::int64_t kRootUnit = -1;
   static constexpr std::int64_t kNoUnit = -2;
+  std::int64_t unit_of(std::int64_t layer) const { return layer / unit_layers_; }
+  bool begins_unit(std::int64_t layer) const { return layer % unit_layers_ == 0; }
+  bool ends_unit(std::int64_t layer) const { return begins_unit(layer + 1) || layer + 1 == layers_; }
+  std::int64_t layers_of(std::int64_t unit) const {
+    return std::min(unit_layers_, layers_ - unit * unit_layers_);
+  }
+  /// Room for a unit, and its gather for backward, from here on.
+  void gather_again(std::int64_t unit);
+  bool prefetches(plan::BackwardPrefetch moment) const {
+    return plan_.units.gathered > 1 && plan_.units.backward_prefetch == moment;
+  }
   /// Starts gathering a unit once the event has happened; returns the event of its end.
   std::uint32_t gather(std::int64_t parameters, const std::uint32_t* after);
   void scatter(std::int64_t parameters);
@@ -72,7 +85,9 @@ class ShardedUnits {
   }
   bool again_in_backward() const { return plan_.sharding == plan::Sharding::kZero3; }
   bool gathers_memory() const { return again_in_backward() || plan_.framework == plan::Framework::kFsdp; }
-  std::int64_t parameters_of(std::int64_t unit) const { return unit == kRootUnit ? root_ : layer_; }
+  std::int64_t parameters_of(std::int64_t unit) const {
+    return unit == kRootUnit ? root_ : layers_of(unit) * layer_;
+  }
   /// The tensors of a unit.
   struct Tensors {
     std::uint32_t parameters = 0;
@@ -81,7 +96,7 @@ class ShardedUnits {
   };
   Tensors name(const std::string& owner);
   const Tensors& tensors_of(std::int64_t unit) const {
-    return unit == kRootUnit ? root_tensors_ : layer_tensors_[static_cast<std::size_t>(unit)];
+    return unit == kRootUnit ? root_tensors_ : tensors_[static_cast<std::size_t>(unit)];
   }
 
   const plan::ParallelPlan& plan_;
@@ -90,6 +105,9 @@ class ShardedUnits {
   std::int64_t root_;
   std::int64_t trained_root_;
   std::int64_t layers_;
+  std::int64_t unit_layers_;
+  /// All but the root.
+  std::int64_t units_;
   Emitter& emit_;
   HostSide& host_;
   DataExchange exchange_;
@@ -97,11 +115,13 @@ class ShardedUnits {
   /// Whether the running backward adds to gradients of micro-batches before it.
   bool adds_ = false;
   Tensors root_tensors_;
-  std::vector<Tensors> layer_tensors_;
+  std::vector<Tensors> tensors_;
+  /// Whether the unit that backward comes to next is being gathered.
+  bool prefetched_ = false;
   /// Bytes of the last gradients that are on their way.
   std::int64_t handed_over_unit_ = kNoUnit;
   Bytes handed_over_ = 0;
-  /// By layer: when it is gathered, and when its forward is done.
+  /// By unit: when it is gathered, and when its forward is done.
   std::vector<std::uint32_t> gathered_;
   std::vector<std::uint32_t> computed_;
   std::vector<std::uint32_t> scattered_;

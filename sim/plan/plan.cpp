@@ -179,6 +179,18 @@ std::string to_string(Fusion fusion) {
   return "";
 }
 
+std::string to_string(BackwardPrefetch prefetch) {
+  switch (prefetch) {
+    case BackwardPrefetch::kPre:
+      return "pre";
+    case BackwardPrefetch::kPost:
+      return "post";
+    case BackwardPrefetch::kNone:
+      return "none";
+  }
+  return "";
+}
+
 std::string to_string(OffloadTarget target) {
   switch (target) {
     case OffloadTarget::kNone:

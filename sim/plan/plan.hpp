@@ -45,6 +45,25 @@ enum class Loss { kStandard, kFused };
 /// What the optimizer keeps for each parameter beside the fp32 parameter itself.
 enum class Optimizer { kAdam, kAdam8Bit, kLion, kSgd, kSgdMomentum, kAdafactor };
 
+/// When backward starts to gather the unit that it needs next (FSDP's BackwardPrefetch): as it begins with
+/// the unit at hand, as it ends with it, or only when it needs it.
+enum class BackwardPrefetch { kPre, kPost, kNone };
+
+/// How ZeRO-2 and ZeRO-3 cut a model into units that are gathered and scattered as a whole.
+struct ShardUnits {
+  /// Layers of a unit, >= 1; or, if `parameters` is not 0, as few layers as have that many on a rank.
+  std::int64_t layers = 1;
+  std::int64_t parameters = 0;
+  /// Units that may be gathered at a time, >= 1: with 1 nothing is gathered ahead.
+  std::int64_t gathered = 2;
+  BackwardPrefetch backward_prefetch = BackwardPrefetch::kPre;
+  /// Layers of a unit when a layer has `layer_parameters` on a rank.
+  std::int64_t layers_of_unit(std::int64_t layer_parameters) const {
+    if (parameters == 0) return layers;
+    return (parameters + layer_parameters - 1) / layer_parameters;
+  }
+};
+
 /// Where state is that a GPU does not hold: in its node's memory, or on its node's disks.
 enum class OffloadTarget { kNone, kCpu, kNvme };
 
@@ -131,6 +150,7 @@ struct ParallelPlan {
   /// (FSDP's hybrid sharding). 0 = all ranks.
   std::int64_t shard_group = 0;
   Offload offload;
+  ShardUnits units;
   Precision precision = Precision::kBf16;
   /// Bytes of a gradient element: 4 (fp32) or 2.
   std::int64_t gradient_bytes = 4;
@@ -258,6 +278,7 @@ std::string to_string(Launch launch);
 std::string to_string(Fusion fusion);
 std::string to_string(Framework framework);
 std::string to_string(OffloadTarget target);
+std::string to_string(BackwardPrefetch prefetch);
 std::string to_string(Loss loss);
 std::string to_string(Optimizer optimizer);
 

@@ -2,6 +2,7 @@
 // Gathers and scatters of sharded parameters, by hand for a GPT of eight layers.
 #include "sim/lowering/sharded_units.hpp"
 
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -88,6 +89,72 @@ TEST(ShardedUnits, MoveThePublishedVolumeInEveryMicroBatch) {
     }
     EXPECT_EQ(bytes, static_cast<double>(micro_batches * (8 * kLayers * kLayer + 6 * kRoot)));
   }
+}
+
+Transfer gather_of(std::int64_t layers) {
+  return {CollectiveOp::kAllGather, 2.0 * static_cast<double>(layers * kLayer)};
+}
+Transfer scatter_of(std::int64_t layers) {
+  return {CollectiveOp::kReduceScatter, 4.0 * static_cast<double>(layers * kLayer)};
+}
+
+/// Three layers a unit make units of 3, 3 and 2; so do as many parameters as two layers and one more have.
+TEST(ShardedUnits, HaveSeveralLayers) {
+  const std::vector<Transfer> expected = {kGatherRoot,   gather_of(3),  gather_of(3),  gather_of(2),
+                                          gather_of(2),  gather_of(3),  scatter_of(2), gather_of(3),
+                                          scatter_of(3), scatter_of(3), kScatterRoot};
+  ParallelPlan plan = sharded_plan(Sharding::kZero3);
+  plan.units.layers = 3;
+  EXPECT_EQ(transfers_of(plan), expected);
+  plan.units = {1, 2 * kLayer + 1};
+  EXPECT_EQ(transfers_of(plan), expected);
+}
+
+/// After the backward of a unit its gradients go before or behind the next gather.
+TEST(ShardedUnits, GatherForBackwardWhenAsked) {
+  using plan::BackwardPrefetch;
+  ParallelPlan plan = sharded_plan(Sharding::kZero3);
+  plan.units.layers = 4;
+  const std::vector<Transfer> forward = {kGatherRoot, gather_of(4), gather_of(4)};
+  const auto with = [&](std::vector<Transfer> backward) {
+    std::vector<Transfer> all = forward;
+    all.insert(all.end(), backward.begin(), backward.end());
+    all.push_back(kScatterRoot);
+    return all;
+  };
+  EXPECT_EQ(transfers_of(plan), with({gather_of(4), gather_of(4), scatter_of(4), scatter_of(4)}));
+  plan.units.backward_prefetch = BackwardPrefetch::kPost;
+  EXPECT_EQ(transfers_of(plan), with({gather_of(4), gather_of(4), scatter_of(4), scatter_of(4)}));
+  plan.units.backward_prefetch = BackwardPrefetch::kNone;
+  EXPECT_EQ(transfers_of(plan), with({gather_of(4), scatter_of(4), gather_of(4), scatter_of(4)}));
+}
+
+/// Gathering later can only take longer, and fewer gathered units less memory.
+TEST(ShardedUnits, TradeTimeForMemory) {
+  const auto run = [](const plan::ShardUnits& units) {
+    ParallelPlan plan = sharded_plan(Sharding::kZero3, 2);
+    plan.units = units;
+    const Seconds step = engine::make_ideal_executor()
+                             ->run(tests::make_job(gpt({kLayers}), tests::round_cluster(), plan))
+                             .step_time;
+    const memory::Profile profile = tests::memory_of(gpt({kLayers}), plan).front();
+    return std::pair(step, tests::of(profile.largest, MemoryCategory::kCommunicationBuffers));
+  };
+  using enum plan::BackwardPrefetch;
+  const auto [pre, pre_bytes] = run({1, 0, 2, kPre});
+  const auto [post, post_bytes] = run({1, 0, 2, kPost});
+  const auto [none, none_bytes] = run({1, 0, 2, kNone});
+  const auto [single, single_bytes] = run({1, 0, 1, kNone});
+  EXPECT_LT(pre, post);
+  EXPECT_LT(post, none);
+  EXPECT_LT(none, single);
+  EXPECT_GE(pre_bytes, post_bytes);
+  EXPECT_GE(none_bytes, single_bytes);
+  // Six gathered layers in forward are more than two and one whose gradients are scattered (4 bytes) in
+  // backward.
+  EXPECT_EQ(run({1, 0, 6, kPre}).second - pre_bytes, (6 * 2 - (2 * 2 + 4)) * kLayer);
+  // Nothing is gathered while anything computes: all gathers of forward and backward are waited for.
+  EXPECT_GT(single - pre, 2 * 2 * (kLayers - 1) * 0.75 * 2.0 * kLayer / 100e9);
 }
 
 TEST(ShardedUnits, DoNothingOnOneDataParallelRank) {
