@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/report/csv_cells.hpp"
+#include "sim/report/training.hpp"
 #include "sim/report/writers.hpp"
 
 namespace trainsim::report {
@@ -62,6 +63,10 @@ std::string to_csv(const Summary& summary) {
   for (std::size_t c = 0; c < summary.breakdown.size(); ++c) {
     header += std::string(",breakdown_") + program::to_string(static_cast<program::Cause>(c)) + "_s";
     row += "," + exact(summary.breakdown[c]);
+  }
+  for (const auto& [name, value] : training_cells(summary)) {
+    header.append(",").append(name);
+    row.append(",").append(value);
   }
   return header + "\n" + row + "\n";
 }

@@ -5,6 +5,7 @@
 #include "sim/base/spelling.hpp"
 #include "sim/report/json_dump.hpp"
 #include "sim/report/network.hpp"
+#include "sim/report/training.hpp"
 #include "sim/report/writers.hpp"
 
 namespace trainsim::report {
@@ -208,6 +209,7 @@ Json to_tree(const Summary& summary) {
   Json json = scalars(summary);
   json["uncertainty"] = uncertainty_json(summary.uncertainty);
   json["jitter"] = jitter_json(summary.jitter);
+  if (summary.run) json["run"] = training_json(*summary.run);
   json["breakdown"] = by_cause(summary.breakdown);
   json["kernels"] = kernels(summary);
   json["communication"] = transfers_json(summary);
@@ -331,6 +333,7 @@ void check_assertion_early(const std::string& text) {
   any.bubble_ratio_theory = 0;
   any.uncertainty = Uncertainty{};
   any.jitter = JitterResult{};
+  any.run = complete_run();
   any.plan.global_batch_size = 1;
   if (!late) number_at(to_tree(any), text, assertion);
 }

@@ -18,6 +18,7 @@
 #include "sim/cli/output_file.hpp"
 #include "sim/cli/progress_bar.hpp"
 #include "sim/cli/simulate.hpp"
+#include "sim/cli/training.hpp"
 #include "sim/cli/uncertainty.hpp"
 #include "sim/cli/verify_folding.hpp"
 #include "sim/cli/worker_pool.hpp"
@@ -115,6 +116,8 @@ class RunCommand : public Command {
     // Before the run itself, because SimGrid can't start again in the processes that are forked after it.
     std::optional<report::JitterResult> jitter;
     if (experiment.jitter.steps > 0) jitter = simulate_steps(experiment, available_processors(), progress);
+    const std::vector<training::StepResult> ramp =
+        simulate_ramp(experiment, available_processors(), progress);
     report::Summary summary = simulate(experiment, fold_, progress);
     // For people only: scripts that try many plans would pay for it at each that does not fit.
     if (!summary.fits && common_.format == Format::kText) {
@@ -124,6 +127,7 @@ class RunCommand : public Command {
     bar.clear();
     if (!chosen.empty()) summary.notes.push_back("Recomputation: " + chosen);
     summary.jitter = jitter;
+    add_training_run(experiment, ramp, summary);
     if (uncertainty) summary.uncertainty = scaled(std::move(*uncertainty), summary.step_time);
     if (folding_check) summary.notes.push_back(folding_check->compare(summary));
     const std::string text = formatted(summary, common_.format);
