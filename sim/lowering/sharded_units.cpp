@@ -155,7 +155,10 @@ void ShardedUnits::begin_backward() {
   if (!again_in_backward()) return;
   allocate(layers_ - 1);
   const std::uint32_t start = emit_.record(Stream::kCompute);
+  // Without a pipeline, units are numbered as layers are.
+  emit_.enter_layer(layers_ - 1);
   gathered_[static_cast<std::size_t>(layers_ - 1)] = gather(layer_, &start);
+  emit_.enter_layer(Emitter::kNoLayer);
 }
 
 void ShardedUnits::before_backward(std::int64_t layer) {
@@ -163,7 +166,9 @@ void ShardedUnits::before_backward(std::int64_t layer) {
   if (again_in_backward()) {
     if (layer > 0) {
       const std::uint32_t start = emit_.record(Stream::kCompute);
+      emit_.enter_layer(layer - 1);
       gathered_[static_cast<std::size_t>(layer - 1)] = gather(layer_, &start);
+      emit_.enter_layer(layer);
       allocate(layer - 1);
     }
     emit_.wait(Stream::kCompute, gathered_[static_cast<std::size_t>(layer)], Cause::kDataCommunication);
