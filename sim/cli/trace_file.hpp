@@ -12,8 +12,8 @@ namespace trainsim::cli {
 /// Where a trace goes, if one is wanted.
 class TraceFile {
  public:
-  /// `path` empty = no trace; it is compressed if that ends in ".gz". `output` is where the result goes. Throws InputError when the trace can't be
-  /// created, or is the same file.
+  /// `path` empty = no trace; it is compressed if that ends in ".gz". `output` is where the result goes.
+  /// Throws InputError when the trace can't be created, or is the same file.
   TraceFile(const std::string& path, const std::string& output);
   bool wanted() const { return file_.has_value(); }
   /// Writes the trace, if it is wanted. Throws std::runtime_error when it can't (full disk).

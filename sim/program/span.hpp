@@ -50,7 +50,8 @@ struct SpanDetails {
   /// The segment's name; "nccl:all_reduce", "nccl:send" or "nccl:recv" as in PyTorch's profiler; or "wait for
   /// " and what for.
   std::string name;
-  /// Index into Program::slots; -1 outside slots. Transfers belong to the slot whose input or output they are.
+  /// Index into Program::slots; -1 outside slots. Transfers belong to the slot whose input or output they
+  /// are.
   std::int32_t slot = -1;
   /// Number of the layer in the model; -1 where it is no layer's.
   std::int32_t layer = -1;

@@ -93,8 +93,8 @@ class RankRecorder {
   void collective(Where at, Seconds from, Seconds ready, Seconds to);
   /// A message was sent.
   void send(Where at, Seconds from, Seconds to);
-  /// The stream waited from `from` to `to` for a message whose transfer had begun at `started`: before that it
-  /// was idle for want of work, after it the message was on its way.
+  /// The stream waited from `from` to `to` for a message whose transfer had begun at `started`: before that
+  /// it was idle for want of work, after it the message was on its way.
   void receive(Where at, Seconds from, Seconds to, Seconds started);
   /// The stream waited for an event of another one. Where that stream itself waited for other
   /// members of a collective the time is imbalance, the rest is what the instruction says.
@@ -125,7 +125,8 @@ class RankRecorder {
     note(at, SpanKind::kWait, from, to);
   }
   void add_span(Where at, SpanKind kind, Seconds from, Seconds to) {
-    timeline_.spans[static_cast<std::size_t>(at.stream)].push_back({from, to, at.instruction, kind, at.cause});
+    timeline_.spans[static_cast<std::size_t>(at.stream)].push_back(
+        {from, to, at.instruction, kind, at.cause});
   }
 
   RankTimeline& timeline_;

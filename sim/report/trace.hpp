@@ -24,8 +24,9 @@ struct TraceSource {
 };
 
 /// Writes what every simulated rank did when as a Chrome trace (JSON object format), which Perfetto and
-/// chrome://tracing open: a process per rank, a thread per stream, flows from sends to receives, a counter for
-/// allocated memory (docs/trace.md). The text goes to `sink` piece by piece, so that it need not fit into memory.
+/// chrome://tracing open: a process per rank, a thread per stream, flows from sends to receives, a counter
+/// for allocated memory (docs/trace.md). The text goes to `sink` piece by piece, so that it need not fit into
+/// memory.
 void write_trace(const TraceSource& source, const TextSink& sink);
 
 }  // namespace trainsim::report

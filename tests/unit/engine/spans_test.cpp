@@ -215,8 +215,8 @@ TEST(Spans, ShowLaunchesAndSlowerMembers) {
                                {4, 6, SpanKind::kCollective, Cause::kTensorCommunication}});
 }
 
-/// The data stream waits for members from 2 s to 5 s, and its collective ends at 7 s; the compute stream waits
-/// for that from 1 s on.
+/// The data stream waits for members from 2 s to 5 s, and its collective ends at 7 s; the compute stream
+/// waits for that from 1 s on.
 TEST(Spans, SplitAWaitByWhatTheOtherStreamDid) {
   program::RankTimeline rank;
   program::RankRecorder recorder(rank, true);
