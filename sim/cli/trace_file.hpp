@@ -16,7 +16,8 @@ class TraceFile {
   /// Throws InputError when the trace can't be created, or is the same file.
   TraceFile(const std::string& path, const std::string& output);
   bool wanted() const { return file_.has_value(); }
-  /// Writes the trace, if it is wanted. Throws std::runtime_error when it can't (full disk).
+  /// Writes the trace, if it is wanted; shortened if it is long and not compressed. Throws std::runtime_error
+  /// when it can't (full disk).
   void write(const report::Summary& summary, const Recording& recording);
 
  private:

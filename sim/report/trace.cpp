@@ -3,6 +3,7 @@
 
 #include <map>
 #include <utility>
+#include <vector>
 
 #include "sim/memory/ledger.hpp"
 #include "sim/report/json_dump.hpp"
@@ -63,16 +64,45 @@ std::string head(const TraceSource& source) {
                       {"step_time_s", source.timeline.step_time},
                       {"world_size", source.job.world_size},
                       {"simulated_ranks", source.job.ranks.size()},
+                      {"compact", source.compact},
                       {"represents", represented}};
   return "\"displayTimeUnit\":\"ms\",\"otherData\":" +
          about.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+/// A stretch of the compute stream in which a layer of a slot is worked on.
+struct LayerStretch {
+  program::Place place;
+  Seconds begin = 0;
+  Seconds end = 0;
+};
+
+bool same(const program::Place& a, const program::Place& b) {
+  return a.slot == b.slot && a.layer == b.layer;
+}
+
+/// In the order of time.
+std::vector<LayerStretch> layers_of(const program::Program& program, const std::vector<Span>& compute) {
+  std::vector<LayerStretch> layers;
+  layers.reserve(program.places.front().size());
+  for (const Span& span : compute) {
+    if (span.instruction == Span::kStepEnd) continue;
+    const program::Place place = program.place_of(Stream::kCompute, span.instruction);
+    if (place.slot < 0 || place.layer < 0) continue;
+    if (!layers.empty() && same(layers.back().place, place)) {
+      layers.back().end = span.end;
+    } else {
+      layers.push_back({place, span.begin, span.end});
+    }
+  }
+  return layers;
 }
 
 /// Writes the events of a run, rank by rank.
 class TraceWriter {
  public:
   TraceWriter(const TraceSource& source, TraceEvents& events)
-      : job_(source.job), timeline_(source.timeline), events_(events) {}
+      : job_(source.job), timeline_(source.timeline), compact_(source.compact), events_(events) {}
   void write() {
     for (std::size_t rank = 0; rank < job_.ranks.size(); ++rank) write_rank(rank);
   }
@@ -86,7 +116,9 @@ class TraceWriter {
   void name_rows(std::size_t rank);
   void write_schedule(std::size_t rank);
   void write_stream(std::size_t rank, Stream stream);
-  void write_span(std::size_t rank, Stream stream, const Span& span);
+  /// Whether two spans that follow each other may be one event.
+  bool joins(std::size_t rank, Stream stream, const Span& span, const Span& next) const;
+  void write_spans(std::size_t rank, Stream stream, const Span& first, const Span& last);
   void write_flow(std::size_t rank, TraceRow row, const Span& span, const SpanDetails& details);
   void write_memory(std::size_t rank);
   std::string arguments_of(std::size_t rank, const Span& span, const SpanDetails& details) const;
@@ -98,6 +130,7 @@ class TraceWriter {
 
   const program::Job& job_;
   const program::Timeline& timeline_;
+  bool compact_;
   TraceEvents& events_;
   std::map<std::pair<std::size_t, std::int64_t>, std::int64_t> flows_;
 };
@@ -125,23 +158,43 @@ void TraceWriter::name_rows(std::size_t rank) {
 
 void TraceWriter::write_schedule(std::size_t rank) {
   const program::Program& program = program_of(rank);
+  const std::vector<LayerStretch> layers = layers_of(program, timeline_.ranks[rank].spans.front());
+  const TraceRow row{process_of(rank), kScheduleThread};
+  auto layer = layers.begin();
   for (const program::SlotSpan& span : timeline_.ranks[rank].slots) {
     const program::SlotInfo& slot = program.slots[span.slot];
     Arguments arguments;
     arguments.add_slot(slot);
     const char* kind = slot.kind == 'F' ? "forward" : slot.kind == 'B' ? "backward" : "weight gradient";
-    events_.complete({process_of(rank), kScheduleThread}, slot_label(slot), kind, span.begin, span.end,
-                     arguments.text());
+    events_.complete(row, slot_label(slot), kind, span.begin, span.end, arguments.text());
+    for (; layer != layers.end() && layer->place.slot == static_cast<std::int32_t>(span.slot); ++layer) {
+      events_.complete(row, "layer " + std::to_string(layer->place.layer), "layer", layer->begin, layer->end,
+                       "");
+    }
   }
 }
 
 void TraceWriter::write_stream(std::size_t rank, Stream stream) {
-  for (const Span& span : timeline_.ranks[rank].spans[static_cast<std::size_t>(stream)])
-    write_span(rank, stream, span);
+  const std::vector<Span>& spans = timeline_.ranks[rank].spans[static_cast<std::size_t>(stream)];
+  for (std::size_t first = 0; first < spans.size();) {
+    std::size_t last = first;
+    while (last + 1 < spans.size() && joins(rank, stream, spans[last], spans[last + 1])) ++last;
+    write_spans(rank, stream, spans[first], spans[last]);
+    first = last + 1;
+  }
 }
 
-void TraceWriter::write_span(std::size_t rank, Stream stream, const Span& span) {
-  const SpanDetails details = program::describe(job_, rank, stream, span);
+bool TraceWriter::joins(std::size_t rank, Stream stream, const Span& span, const Span& next) const {
+  if (!compact_ || span.kind != SpanKind::kKernels || next.kind != SpanKind::kKernels) return false;
+  if (span.cause != next.cause || span.end != next.begin) return false;
+  const program::Program& program = program_of(rank);
+  return same(program.place_of(stream, span.instruction), program.place_of(stream, next.instruction));
+}
+
+void TraceWriter::write_spans(std::size_t rank, Stream stream, const Span& first, const Span& last) {
+  const Span span{first.begin, last.end, first.instruction, first.kind, first.cause};
+  SpanDetails details = program::describe(job_, rank, stream, span);
+  if (&first != &last) details.name += " … " + program::describe(job_, rank, stream, last).name;
   const TraceRow row{process_of(rank), thread_of(stream)};
   events_.complete(row, details.name, program::to_string(span.cause), span.begin, span.end,
                    arguments_of(rank, span, details));
@@ -150,11 +203,12 @@ void TraceWriter::write_span(std::size_t rank, Stream stream, const Span& span) 
 
 std::string TraceWriter::arguments_of(std::size_t rank, const Span& span, const SpanDetails& details) const {
   Arguments arguments;
-  if (details.slot >= 0) arguments.add_slot(program_of(rank).slots[static_cast<std::size_t>(details.slot)]);
-  if (details.layer >= 0) arguments.add("layer", details.layer);
+  if (!compact_ && details.slot >= 0)
+    arguments.add_slot(program_of(rank).slots[static_cast<std::size_t>(details.slot)]);
+  if (!compact_ && details.layer >= 0) arguments.add("layer", details.layer);
   if (span.kind == SpanKind::kCollective || span.kind == SpanKind::kSend)
     arguments.add("bytes", static_cast<std::int64_t>(details.bytes));
-  if (details.group != nullptr) {
+  if (!compact_ && details.group != nullptr) {
     arguments.add("group", program::to_string(details.group->kind));
     arguments.add("group_size", details.group->size);
   }

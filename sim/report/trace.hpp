@@ -21,6 +21,9 @@ struct TraceSource {
   const program::Timeline& timeline;
   /// Of the program.
   std::string version;
+  /// Shorten it: kernels of one layer and cause that follow each other become one event, and arguments that
+  /// the row of the schedule shows, or the group of a collective, are left out.
+  bool compact = false;
 };
 
 /// Writes what every simulated rank did when as a Chrome trace (JSON object format), which Perfetto and
