@@ -1,6 +1,6 @@
 # Debian packages that trainsim needs; sourced by the other scripts.
 build_packages="g++ cmake ninja-build pkg-config libsimgrid-dev libyaml-cpp-dev libpugixml-dev libboost-graph-dev libspdlog-dev
-  libcli11-dev nlohmann-json3-dev"
+  libcli11-dev nlohmann-json3-dev zlib1g-dev"
 test_packages="$build_packages libgtest-dev librapidcheck-dev clang-format clang-tidy graphviz python3"
 
 # install_missing PACKAGE…: installs those that are not there, as root or through sudo; else prints the command.

@@ -17,6 +17,7 @@ PRIVATE_LIBRARIES = {
     "simgrid/": "engine",
     "CLI/": "cli",
     "spdlog/": "cli",
+    "zlib.h": "cli",
     "nlohmann/": "report",
     "boost/": "hardware",
 }

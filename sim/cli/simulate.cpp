@@ -103,8 +103,9 @@ program::Job build_job(const config::Experiment& experiment, bool fold) {
 }
 
 program::Timeline run_job(const config::Experiment& experiment, const program::Job& job,
-                          const engine::Progress& progress) {
+                          const engine::Progress& progress, bool record_spans) {
   engine::ExecutorOptions options{progress};
+  options.record_spans = record_spans;
   options.ring_steps = experiment.network == config::NetworkMode::kStep;
   const std::unique_ptr<engine::Executor> executor = experiment.network == config::NetworkMode::kIdeal
                                                          ? engine::make_ideal_executor(options)
@@ -118,9 +119,9 @@ Seconds ideal_step_time(config::Experiment experiment) {
 }
 
 report::Summary simulate(const config::Experiment& experiment, bool fold, const engine::Progress& progress,
-                         ReplayAllocator replay) {
+                         ReplayAllocator replay, Recording* recording) {
   const auto begin = std::chrono::steady_clock::now();
-  const program::Job job = build_job(experiment, fold);
+  program::Job job = build_job(experiment, fold);
   if (fold && job.ranks.size() > kManyRanks) {
     spdlog::warn(
         "only {} of {} ranks are alike enough to be left out (a slow GPU or an uneven network sets them "
@@ -131,7 +132,7 @@ report::Summary simulate(const config::Experiment& experiment, bool fold, const 
   if (experiment.network == config::NetworkMode::kFlow) {
     uncontended = engine::make_ideal_executor({})->run(job).step_time;
   }
-  const program::Timeline timeline = run_job(experiment, job, progress);
+  program::Timeline timeline = run_job(experiment, job, progress, recording != nullptr);
   const std::vector<memory::Profile> profiles = profiles_of(job.programs);
   const std::vector<std::optional<memory::Reservation>> reserved =
       reservations(experiment, job, profiles, replay);
@@ -155,7 +156,9 @@ report::Summary simulate(const config::Experiment& experiment, bool fold, const 
       lowering::host_memory_of_fullest_node(experiment.model, experiment.plan, experiment.cluster),
       0};
   run.wall_time = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  return report::summarize(run);
+  report::Summary summary = report::summarize(run);
+  if (recording != nullptr) *recording = {std::move(job), std::move(timeline)};
+  return summary;
 }
 
 }  // namespace trainsim::cli

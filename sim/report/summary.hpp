@@ -85,6 +85,8 @@ struct KernelShare {
 struct MemorySpan {
   Seconds begin = 0;
   Seconds end = 0;
+  /// When the highest of it is reached, if memory follows compute within a slot.
+  Seconds peak_time = 0;
   /// "forward of micro-batch 3", or empty outside slots.
   std::string slot;
   Bytes at_begin = 0;

@@ -18,6 +18,7 @@
 #include "sim/cli/output_file.hpp"
 #include "sim/cli/progress_bar.hpp"
 #include "sim/cli/simulate.hpp"
+#include "sim/cli/trace_file.hpp"
 #include "sim/cli/uncertainty.hpp"
 #include "sim/cli/verify_folding.hpp"
 #include "sim/cli/worker_pool.hpp"
@@ -90,6 +91,9 @@ class RunCommand : public Command {
     app.add_option("--seed", seed_, "what --uncertainty draws them from; 1 by default")
         ->type_name("N")
         ->check(CLI::Range(0, 2147483647));
+    app.add_option("--trace", trace_,
+                   "also write what every stream did when to FILE, for Perfetto or chrome://tracing")
+        ->type_name("FILE");
     app.add_flag("--verify-folding", verify_folding_, "run folded and unfolded, and compare");
     common_.declare(app, {Format::kText, Format::kJson, Format::kCsv});
   }
@@ -99,6 +103,7 @@ class RunCommand : public Command {
     config::Experiment experiment = config::load(subject_.name, subject_.overrides);
     const std::string chosen = choose_recomputation(experiment);
     OutputFile output(common_.output);
+    TraceFile trace(trace_, common_.output);
     // The text on a terminal repeats them at its end.
     if (common_.format != Format::kText || !common_.output.empty()) {
       for (const std::string& warning : experiment.warnings) spdlog::warn("{}", warning);
@@ -115,7 +120,9 @@ class RunCommand : public Command {
     // Before the run itself, because SimGrid can't start again in the processes that are forked after it.
     std::optional<report::JitterResult> jitter;
     if (experiment.jitter.steps > 0) jitter = simulate_steps(experiment, available_processors(), progress);
-    report::Summary summary = simulate(experiment, fold_, progress);
+    Recording recording;
+    report::Summary summary = simulate(experiment, fold_, progress, ReplayAllocator::kForFullestRank,
+                                       trace.wanted() ? &recording : nullptr);
     // For people only: scripts that try many plans would pay for it at each that does not fit.
     if (!summary.fits && common_.format == Format::kText) {
       summary.changes = memory_changes(subject_, experiment, kHelpfulChanges);
@@ -128,6 +135,7 @@ class RunCommand : public Command {
     if (folding_check) summary.notes.push_back(folding_check->compare(summary));
     const std::string text = formatted(summary, common_.format);
     const int code = judge(summary, assertions_, require_fit_);
+    trace.write(summary, recording);
     output.write(text);
     return code;
   }
@@ -138,6 +146,8 @@ class RunCommand : public Command {
   bool require_fit_ = false;
   bool fold_ = true;
   bool verify_folding_ = false;
+  /// Where a trace goes; empty = none.
+  std::string trace_;
   /// Whether the constants are varied, how often, and from which seed.
   bool uncertainty_ = false;
   std::size_t samples_ = 100;
