@@ -23,6 +23,8 @@ std::string word(Format format) {
       return "csv";
     case Format::kMarkdown:
       return "markdown";
+    case Format::kJsonLines:
+      return "jsonl";
   }
   return "";
 }
@@ -51,7 +53,11 @@ void fail_choice(const std::string& what, const std::string& value, const std::v
 
 void CommonOptions::declare(CLI::App& app, const std::vector<Format>& formats) {
   app.add_option_function<std::string>(
-         "--format", [this, formats](const std::string& text) { format = chosen(text, formats); },
+         "--format",
+         [this, formats](const std::string& text) {
+           format = chosen(text, formats);
+           format_given = true;
+         },
          join_alternatives(words(formats)))
       ->type_name("FORMAT")
       ->default_str(word(formats.front()));

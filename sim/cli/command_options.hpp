@@ -12,11 +12,13 @@ class App;
 namespace trainsim::cli {
 
 /// Output formats.
-enum class Format { kText, kJson, kCsv, kMarkdown };
+enum class Format { kText, kJson, kCsv, kMarkdown, kJsonLines };
 
 /// What most commands understand.
 struct CommonOptions {
   Format format = Format::kText;
+  /// Whether --format was given.
+  bool format_given = false;
   /// Where the result goes; empty = standard output.
   std::string output;
   bool quiet = false;

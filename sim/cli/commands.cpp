@@ -18,6 +18,9 @@ const std::vector<CommandEntry>& command_table() {
        make_topology},
       {"memory", "where a configuration's memory goes: peak, tensors, curve, and what would make it fit",
        make_memory},
+      {"sweep", "simulate a configuration for every combination of values: a row each, in parallel, resumable",
+       make_sweep},
+      {"merge", "put the rows of a sweep's shards together", make_merge},
   };
   return table;
 }

@@ -288,6 +288,15 @@ Experiment load(const std::string& config, const std::vector<std::string>& overr
   return read_and_check(std::move(root), file.stem().string(), reading);
 }
 
+std::string resolved_text(const std::string& config, const std::vector<std::string>& overrides) {
+  Reading reading;
+  const std::filesystem::path file = find_config(config);
+  Value root = read_tree(file, overrides, reading.report);
+  reading.report.throw_if_any();
+  resolve_names(root, reading);
+  return file.stem().string() + ": " + flow_text(root);
+}
+
 Experiment resolve(Value root, const std::vector<std::string>& overrides, const std::string& name) {
   Reading reading;
   expand_cluster_shorthand(root, reading.report);

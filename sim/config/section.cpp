@@ -166,7 +166,7 @@ std::string Section::report_unknown(const Entry& entry, const std::vector<std::s
   const std::string shown = meant.empty() ? meant_key(entry.key, known_) : meant;
   const std::string hint =
       shown.empty() ? "; legal here: " + join_alternatives(known_) : "; did you mean " + shown + "?";
-  reading_->report.add(entry.at, field(entry.key), "unknown key" + hint);
+  reading_->report.add_unknown_key(entry.at, field(entry.key), "unknown key" + hint);
   return meant;
 }
 

@@ -23,6 +23,7 @@ std::string formatted(const report::Bench& bench, Format format) {
       return report::to_csv(bench);
     case Format::kText:
     case Format::kMarkdown:
+    case Format::kJsonLines:
       break;
   }
   return report::to_text(bench);

@@ -41,6 +41,7 @@ std::string formatted(const report::Summary& summary, Format format) {
       return report::to_csv(summary);
     case Format::kText:
     case Format::kMarkdown:
+    case Format::kJsonLines:
       break;
   }
   return report::to_text(summary);
