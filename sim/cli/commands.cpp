@@ -18,6 +18,8 @@ const std::vector<CommandEntry>& command_table() {
        make_topology},
       {"memory", "where a configuration's memory goes: peak, tensors, curve, and what would make it fit",
        make_memory},
+      {"compare", "configurations side by side: where time and memory moved from one to another",
+       make_compare},
   };
   return table;
 }

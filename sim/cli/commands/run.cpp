@@ -17,6 +17,7 @@
 #include "sim/cli/memory_changes.hpp"
 #include "sim/cli/output_file.hpp"
 #include "sim/cli/progress_bar.hpp"
+#include "sim/cli/questions.hpp"
 #include "sim/cli/simulate.hpp"
 #include "sim/cli/uncertainty.hpp"
 #include "sim/cli/verify_folding.hpp"
@@ -31,19 +32,6 @@ namespace {
 
 /// Changes that a run's notes name when it does not fit.
 constexpr std::size_t kHelpfulChanges = 3;
-
-std::string formatted(const report::Summary& summary, Format format) {
-  switch (format) {
-    case Format::kJson:
-      return report::to_json(summary);
-    case Format::kCsv:
-      return report::to_csv(summary);
-    case Format::kText:
-    case Format::kMarkdown:
-      break;
-  }
-  return report::to_text(summary);
-}
 
 /// What --fold says.
 bool folds(const std::string& mode) {
@@ -90,6 +78,7 @@ class RunCommand : public Command {
     app.add_option("--seed", seed_, "what --uncertainty draws them from; 1 by default")
         ->type_name("N")
         ->check(CLI::Range(0, 2147483647));
+    questions_.declare(app);
     app.add_flag("--verify-folding", verify_folding_, "run folded and unfolded, and compare");
     common_.declare(app, {Format::kText, Format::kJson, Format::kCsv});
   }
@@ -98,6 +87,7 @@ class RunCommand : public Command {
     for (const std::string& assertion : assertions_) report::check_assertion_early(assertion);
     config::Experiment experiment = config::load(subject_.name, subject_.overrides);
     const std::string chosen = choose_recomputation(experiment);
+    questions_.load(subject_, experiment, common_.format);
     OutputFile output(common_.output);
     // The text on a terminal repeats them at its end.
     if (common_.format != Format::kText || !common_.output.empty()) {
@@ -115,6 +105,7 @@ class RunCommand : public Command {
     // Before the run itself, because SimGrid can't start again in the processes that are forked after it.
     std::optional<report::JitterResult> jitter;
     if (experiment.jitter.steps > 0) jitter = simulate_steps(experiment, available_processors(), progress);
+    questions_.answer(subject_, experiment, {fold_, available_processors(), progress});
     report::Summary summary = simulate(experiment, fold_, progress);
     // For people only: scripts that try many plans would pay for it at each that does not fit.
     if (!summary.fits && common_.format == Format::kText) {
@@ -124,9 +115,10 @@ class RunCommand : public Command {
     bar.clear();
     if (!chosen.empty()) summary.notes.push_back("Recomputation: " + chosen);
     summary.jitter = jitter;
+    summary.sensitivity = questions_.sensitivity();
     if (uncertainty) summary.uncertainty = scaled(std::move(*uncertainty), summary.step_time);
     if (folding_check) summary.notes.push_back(folding_check->compare(summary));
-    const std::string text = formatted(summary, common_.format);
+    const std::string text = questions_.formatted(summary, subject_, experiment, common_.format);
     const int code = judge(summary, assertions_, require_fit_);
     output.write(text);
     return code;
@@ -138,6 +130,7 @@ class RunCommand : public Command {
   bool require_fit_ = false;
   bool fold_ = true;
   bool verify_folding_ = false;
+  Questions questions_;
   /// Whether the constants are varied, how often, and from which seed.
   bool uncertainty_ = false;
   std::size_t samples_ = 100;
