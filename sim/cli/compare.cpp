@@ -23,9 +23,7 @@ std::size_t place_of_changes(const std::string& text) {
 
 Variation load_one(const std::string& text, const CompareSpec& spec, const Overrides& overrides) {
   const config::Experiment base = config::load(spec.config, overrides);
-  Variation variation{text, overrides, {}};
-  for (const std::string& change : config::overrides_for(spec.changes, base, "compare"))
-    variation.overrides.push_back(change);
+  Variation variation{text, joined(overrides, config::overrides_for(spec.changes, base, "compare")), {}};
   variation.experiment = spec.changes.empty() ? base : config::load(spec.config, variation.overrides);
   return variation;
 }
@@ -43,7 +41,7 @@ CompareSpec parse_compare_spec(const std::string& text, const CompareSpec* first
     }
     spec = *first;
   }
-  for (const std::string& change : config::split_changes(text.substr(at + 1))) spec.changes.push_back(change);
+  spec.changes = joined(spec.changes, config::split_changes(text.substr(at + 1)));
   return spec;
 }
 

@@ -79,6 +79,7 @@ report::SensitivityRow operation_row(OpClass op) {
 
 std::vector<report::SensitivityRow> rows_of(const config::Experiment& base) {
   std::vector<report::SensitivityRow> rows;
+  rows.reserve(kParts.size() + kOpClasses);
   for (const Part& part : kParts) {
     if (is_used(base, part))
       rows.push_back({part.name, part.meaning, std::string(part.name).append("=").append(part.change)});
@@ -88,10 +89,8 @@ std::vector<report::SensitivityRow> rows_of(const config::Experiment& base) {
 }
 
 Variation load_changed(const Subject& subject, const config::Experiment& base, const std::string& label) {
-  Variation variation{label, subject.overrides, {}};
-  const std::vector<std::string> overrides =
-      config::overrides_for(config::split_changes(label), base, "--what-if");
-  variation.overrides.insert(variation.overrides.end(), overrides.begin(), overrides.end());
+  const Overrides changes = config::overrides_for(config::split_changes(label), base, "--what-if");
+  Variation variation{label, joined(subject.overrides, changes), {}};
   try {
     variation.experiment = config::load(subject.name, variation.overrides);
   } catch (const InputError& error) {

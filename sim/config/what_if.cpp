@@ -95,6 +95,7 @@ WhatIfName op_speedup(const Change& change) {
 
 [[noreturn]] void fail_unknown(const Change& change, const Experiment& base) {
   std::vector<std::string> names;
+  names.reserve(what_if_names().size() + 2 * base.values.size());
   std::string list;
   for (const WhatIfName& known : what_if_names()) {
     names.push_back(known.name);
