@@ -21,6 +21,8 @@ const std::vector<CommandEntry>& command_table() {
       {"sweep", "simulate a configuration for every combination of values: a row each, in parallel, resumable",
        make_sweep},
       {"merge", "put the rows of a sweep's shards together", make_merge},
+      {"compare", "configurations side by side: where time and memory moved from one to another",
+       make_compare},
   };
   return table;
 }

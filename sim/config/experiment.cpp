@@ -6,6 +6,7 @@
 
 #include "sim/base/diagnostics.hpp"
 #include "sim/config/field_index.hpp"
+#include "sim/config/flatten.hpp"
 #include "sim/config/overrides.hpp"
 #include "sim/config/parser.hpp"
 #include "sim/config/presets.hpp"
@@ -135,6 +136,23 @@ void read_software(Section& top, Experiment& experiment) {
   section->finish();
 }
 
+/// Speeds that are assumed of operations, beside what the cost model says.
+void read_op(Section& top, OpSpeedups& speedups) {
+  std::optional<Section> section = top.mapping("op", false);
+  if (!section) return;
+  const auto factor = [&section](const char* name) {
+    std::optional<Section> op = section->mapping(name, false);
+    if (!op) return 1.0;
+    const double speedup = op->required("speedup", as_number({0.001, 1000.0, true}));
+    op->finish();
+    return speedup;
+  };
+  for (const OpClass op : kAllOpClasses) speedups.of(op) *= factor(to_string(op));
+  const double memory_bound = factor("memory");
+  for (const OpClass op : kMemoryBoundOps) speedups.of(op) *= memory_bound;
+  section->finish();
+}
+
 void read_memory(Section& top, plan::ParallelPlan& plan) {
   std::optional<Section> section = top.mapping("memory", false);
   if (!section) return;
@@ -202,6 +220,7 @@ Experiment read_experiment(const Value& root, Reading& reading) {
   if (experiment.plan.shard_group == kShardGroupOfNode)
     experiment.plan.shard_group = ranks_of_a_node(experiment);
   read_software(top, experiment);
+  read_op(top, experiment.plan.op_speedups);
   read_memory(top, experiment.plan);
   read_simulation(top, experiment);
   check_jitter(experiment, top);
@@ -243,6 +262,8 @@ Experiment read_and_check(Value root, const std::string& name, Reading& reading)
   experiment.name = name;
   experiment.constants = std::move(constants);
   experiment.defaults = std::move(reading.defaults);
+  experiment.values = flatten(root);
+  experiment.values.insert(experiment.values.end(), experiment.defaults.begin(), experiment.defaults.end());
   return experiment;
 }
 

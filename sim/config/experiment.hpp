@@ -53,6 +53,9 @@ struct Experiment {
   /// Every value that the input left open, as "plan.micro_batch_size" -> "1", in schema order; derived values
   /// too.
   std::vector<std::pair<std::string, std::string>> defaults;
+  /// Every value of the resolved input with its dotted path, defaults and derived values too; texts for
+  /// people left out.
+  std::vector<std::pair<std::string, std::string>> values;
 };
 
 /// Reads a configuration, applies `--set` overrides ("key.path=value") and checks everything.

@@ -5,6 +5,7 @@
 #include "sim/base/spelling.hpp"
 #include "sim/report/json_dump.hpp"
 #include "sim/report/network.hpp"
+#include "sim/report/sensitivity.hpp"
 #include "sim/report/writers.hpp"
 
 namespace trainsim::report {
@@ -107,7 +108,10 @@ Json plan_json(const Summary& summary) {
 Json kernels(const Summary& summary) {
   Json list = Json::array();
   for (const KernelShare& kernel : summary.kernels) {
-    list.push_back({{"name", kernel.name}, {"kind", kernel.kind}, {"seconds", kernel.seconds}});
+    list.push_back({{"name", kernel.name},
+                    {"kind", kernel.kind},
+                    {"op", kernel.op.empty() ? Json(nullptr) : Json(kernel.op)},
+                    {"seconds", kernel.seconds}});
   }
   return list;
 }
@@ -207,6 +211,7 @@ Json uncertainty_json(const std::optional<Uncertainty>& uncertainty) {
 Json to_tree(const Summary& summary) {
   Json json = scalars(summary);
   json["uncertainty"] = uncertainty_json(summary.uncertainty);
+  json["sensitivity"] = sensitivity_json(summary);
   json["jitter"] = jitter_json(summary.jitter);
   json["breakdown"] = by_cause(summary.breakdown);
   json["kernels"] = kernels(summary);
@@ -325,7 +330,8 @@ std::string to_json(const Summary& summary) {
 
 void check_assertion_early(const std::string& text) {
   const Assertion assertion = parse(text);
-  const bool late = assertion.path.starts_with("ranks.") || assertion.path.starts_with("kernels.");
+  const bool late = assertion.path.starts_with("ranks.") || assertion.path.starts_with("kernels.") ||
+                    assertion.path.starts_with("sensitivity.");
   // Without a closed form the result has null there, which only the run can tell.
   Summary any;
   any.bubble_ratio_theory = 0;

@@ -116,6 +116,7 @@ void add_kernels(const Run& run, Summary& summary) {
         KernelShare& share = by_name[kernel.name];
         share.name = kernel.name;
         share.kind = program::to_string(kernel.kind);
+        if (const auto op = program::op_class(kernel.kind, kernel.name)) share.op = to_string(*op);
         share.seconds += runs[s] * kernel.seconds;
       }
     }

@@ -78,6 +78,8 @@ struct RankSummary {
 struct KernelShare {
   std::string name;
   std::string kind;
+  /// The operation it belongs to, as `op.NAME.speedup` calls it; empty for measured times.
+  std::string op;
   Seconds seconds = 0;
 };
 
@@ -162,6 +164,32 @@ struct Uncertainty {
   std::vector<ConstantEffect> constants;
 };
 
+/// What a step would take if one thing were 10 % better.
+struct SensitivityRow {
+  /// As `--what-if` calls it, "gpu.hbm_bandwidth" or "op.matmul.speedup", and in words.
+  std::string name;
+  std::string meaning;
+  /// What was simulated, as `--what-if` takes it.
+  std::string change;
+  /// Whether it is an operation, and no part of the hardware.
+  bool operation = false;
+  Seconds step_time = 0;
+  /// Whether the plan fits then.
+  Verdict verdict = Verdict::kFits;
+
+  /// What it takes off a step time of `base`.
+  Seconds gain(Seconds base) const { return base - step_time; }
+  /// Relative loss of step time per relative change, both as logarithms: 1 where the step is bound by this
+  /// alone.
+  double elasticity(Seconds base) const;
+};
+
+/// Each thing that the step may be bound by, 10 % better on its own; the largest gain first.
+struct Sensitivity {
+  static constexpr double kFactor = 1.1;
+  std::vector<SensitivityRow> rows;
+};
+
 /// Step times of several steps with jitter.
 struct JitterResult {
   std::int64_t steps = 0;
@@ -228,6 +256,7 @@ struct Summary {
   std::vector<MemoryChange> changes;
   /// Only when it was asked for.
   std::optional<Uncertainty> uncertainty;
+  std::optional<Sensitivity> sensitivity;
   /// Only with steps and jitter.
   std::optional<JitterResult> jitter;
   std::vector<std::string> warnings;

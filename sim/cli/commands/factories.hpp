@@ -16,5 +16,6 @@ std::unique_ptr<Command> make_topology();
 std::unique_ptr<Command> make_memory();
 std::unique_ptr<Command> make_sweep();
 std::unique_ptr<Command> make_merge();
+std::unique_ptr<Command> make_compare();
 
 }  // namespace trainsim::cli

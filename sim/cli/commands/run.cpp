@@ -17,6 +17,7 @@
 #include "sim/cli/memory_changes.hpp"
 #include "sim/cli/output_file.hpp"
 #include "sim/cli/progress_bar.hpp"
+#include "sim/cli/questions.hpp"
 #include "sim/cli/simulate.hpp"
 #include "sim/cli/trace_file.hpp"
 #include "sim/cli/uncertainty.hpp"
@@ -32,20 +33,6 @@ namespace {
 
 /// Changes that a run's notes name when it does not fit.
 constexpr std::size_t kHelpfulChanges = 3;
-
-std::string formatted(const report::Summary& summary, Format format) {
-  switch (format) {
-    case Format::kJson:
-      return report::to_json(summary);
-    case Format::kCsv:
-      return report::to_csv(summary);
-    case Format::kText:
-    case Format::kMarkdown:
-    case Format::kJsonLines:
-      break;
-  }
-  return report::to_text(summary);
-}
 
 /// What --fold says.
 bool folds(const std::string& mode) {
@@ -95,6 +82,7 @@ class RunCommand : public Command {
     app.add_option("--trace", trace_,
                    "also write what every stream did when to FILE, for Perfetto or chrome://tracing")
         ->type_name("FILE");
+    questions_.declare(app);
     app.add_flag("--verify-folding", verify_folding_, "run folded and unfolded, and compare");
     common_.declare(app, {Format::kText, Format::kJson, Format::kCsv});
   }
@@ -103,6 +91,7 @@ class RunCommand : public Command {
     for (const std::string& assertion : assertions_) report::check_assertion_early(assertion);
     config::Experiment experiment = config::load(subject_.name, subject_.overrides);
     const std::string chosen = choose_recomputation(experiment);
+    questions_.load(subject_, experiment, common_.format);
     OutputFile output(common_.output);
     TraceFile trace(trace_, common_.output);
     // The text on a terminal repeats them at its end.
@@ -121,6 +110,7 @@ class RunCommand : public Command {
     // Before the run itself, because SimGrid can't start again in the processes that are forked after it.
     std::optional<report::JitterResult> jitter;
     if (experiment.jitter.steps > 0) jitter = simulate_steps(experiment, available_processors(), progress);
+    questions_.answer(subject_, experiment, {fold_, available_processors(), progress});
     Recording recording;
     report::Summary summary = simulate(experiment, fold_, progress, ReplayAllocator::kForFullestRank,
                                        trace.wanted() ? &recording : nullptr);
@@ -132,9 +122,10 @@ class RunCommand : public Command {
     bar.clear();
     if (!chosen.empty()) summary.notes.push_back("Recomputation: " + chosen);
     summary.jitter = jitter;
+    summary.sensitivity = questions_.sensitivity();
     if (uncertainty) summary.uncertainty = scaled(std::move(*uncertainty), summary.step_time);
     if (folding_check) summary.notes.push_back(folding_check->compare(summary));
-    const std::string text = formatted(summary, common_.format);
+    const std::string text = questions_.formatted(summary, subject_, experiment, common_.format);
     const int code = judge(summary, assertions_, require_fit_);
     trace.write(summary, recording);
     output.write(text);
@@ -149,6 +140,7 @@ class RunCommand : public Command {
   bool verify_folding_ = false;
   /// Where a trace goes; empty = none.
   std::string trace_;
+  Questions questions_;
   /// Whether the constants are varied, how often, and from which seed.
   bool uncertainty_ = false;
   std::size_t samples_ = 100;
