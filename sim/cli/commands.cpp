@@ -18,6 +18,8 @@ const std::vector<CommandEntry>& command_table() {
        make_topology},
       {"memory", "where a configuration's memory goes: peak, tensors, curve, and what would make it fit",
        make_memory},
+      {"completion", "write a script that completes the command line, for bash, zsh or fish", make_completion},
+      {"manual", "write the manual page", make_manual},
   };
   return table;
 }
