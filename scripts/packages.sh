@@ -1,7 +1,8 @@
 # Debian packages that trainsim needs; sourced by the other scripts.
 build_packages="g++ cmake ninja-build pkg-config libsimgrid-dev libyaml-cpp-dev libpugixml-dev libboost-graph-dev libspdlog-dev
   libcli11-dev nlohmann-json3-dev zlib1g-dev"
-test_packages="$build_packages libgtest-dev librapidcheck-dev clang-format clang-tidy graphviz python3 openmpi-bin parallel"
+test_packages="$build_packages libgtest-dev librapidcheck-dev clang-format clang-tidy graphviz python3 openmpi-bin parallel
+  dpkg-dev man-db mandoc zsh fish"
 
 # install_missing PACKAGE…: installs those that are not there, as root or through sudo; else prints the command.
 install_missing() {

@@ -85,22 +85,37 @@ bool parse(CLI::App& app, int argc, char** argv) {
   }
 }
 
-}  // namespace
+using Commands = std::vector<std::pair<CLI::App*, std::unique_ptr<Command>>>;
 
-std::unique_ptr<Command> parse_command_line(int argc, char** argv) {
-  CLI::App app{
+/// Makes `app` the command line; its options write into the commands.
+Commands define(CLI::App& app) {
+  app.name("trainsim");
+  app.description(
       "trainsim predicts one training step of a large model on a GPU cluster: step time, bubble ratio, "
-      "scaling efficiency, MFU and peak memory, with the reasons.",
-      "trainsim"};
+      "scaling efficiency, MFU and peak memory, with the reasons.");
   app.footer(kFooter);
   app.set_version_flag("--version", "trainsim " TRAINSIM_VERSION);
   app.require_subcommand(1);
-  std::vector<std::pair<CLI::App*, std::unique_ptr<Command>>> commands;
+  Commands commands;
   commands.reserve(command_table().size());
   for (const CommandEntry& entry : command_table()) {
     commands.emplace_back(app.add_subcommand(entry.name, entry.summary), entry.make());
     commands.back().second->declare(*commands.back().first);
   }
+  return commands;
+}
+
+}  // namespace
+
+CommandTree command_tree() {
+  CLI::App app;
+  const Commands commands = define(app);
+  return describe_commands(app);
+}
+
+std::unique_ptr<Command> parse_command_line(int argc, char** argv) {
+  CLI::App app;
+  Commands commands = define(app);
   if (!parse(app, argc, argv)) return nullptr;
   const auto given = std::find_if(commands.begin(), commands.end(),
                                   [](const auto& command) { return command.first->parsed(); });

@@ -28,6 +28,9 @@ struct CommonOptions {
   void declare(CLI::App& app, const std::vector<Format>& formats);
 };
 
+/// Adds --output alone, for commands whose result has one form.
+void add_output(CLI::App& app, std::string& output);
+
 /// Adds --set, repeatable, with this help.
 void add_overrides(CLI::App& app, std::vector<std::string>& overrides, const std::string& help);
 

@@ -23,6 +23,8 @@ const std::vector<CommandEntry>& command_table() {
       {"merge", "put the rows of a sweep's shards together", make_merge},
       {"compare", "configurations side by side: where time and memory moved from one to another",
        make_compare},
+      {"completion", "write a script that completes the command line, for bash, zsh or fish", make_completion},
+      {"manual", "write the manual page", make_manual},
   };
   return table;
 }

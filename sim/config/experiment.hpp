@@ -72,8 +72,8 @@ std::string resolved_text(const std::string& config, const std::vector<std::stri
 /// measured run; `name` becomes the experiment's name. Problems are reported where the values were read.
 Experiment resolve(Value root, const std::vector<std::string>& overrides, const std::string& name);
 
-/// The folder that holds models/, topologies/ and configs/: $TRAINSIM_HOME, else where the program was built
-/// from.
+/// The folder that holds models/, topologies/ and configs/: $TRAINSIM_HOME, else the one that was installed
+/// with the program, else where the program was built from.
 std::filesystem::path presets_root();
 
 /// A preset file for `trainsim list`.

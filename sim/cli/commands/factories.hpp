@@ -17,5 +17,7 @@ std::unique_ptr<Command> make_memory();
 std::unique_ptr<Command> make_sweep();
 std::unique_ptr<Command> make_merge();
 std::unique_ptr<Command> make_compare();
+std::unique_ptr<Command> make_completion();
+std::unique_ptr<Command> make_manual();
 
 }  // namespace trainsim::cli
