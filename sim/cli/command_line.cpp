@@ -17,7 +17,7 @@ namespace trainsim::cli {
 namespace {
 
 /// Words that later versions will understand; better named than taken for files.
-const std::vector<std::string> kLater = {"sweep", "search", "compare"};
+const std::vector<std::string> kLater = {"sweep", "compare"};
 
 constexpr const char* kFooter =
     "\nExit codes: 0 done; 2 bad input or command line; 3 does not fit (--require-fit); 4 an --assert does "

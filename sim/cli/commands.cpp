@@ -18,6 +18,10 @@ const std::vector<CommandEntry>& command_table() {
        make_topology},
       {"memory", "where a configuration's memory goes: peak, tensors, curve, and what would make it fit",
        make_memory},
+      {"search", "find the best legal plans that fit for a configuration's model, cluster and batch",
+       make_search},
+      {"neighbours", "the plans one step away from a configuration's, and what it leaves on the table",
+       make_neighbours},
   };
   return table;
 }

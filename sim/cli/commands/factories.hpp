@@ -14,5 +14,7 @@ std::unique_ptr<Command> make_calibrate();
 std::unique_ptr<Command> make_bench();
 std::unique_ptr<Command> make_topology();
 std::unique_ptr<Command> make_memory();
+std::unique_ptr<Command> make_search();
+std::unique_ptr<Command> make_neighbours();
 
 }  // namespace trainsim::cli
