@@ -459,6 +459,7 @@ class Search {
 
   void receive_confirmed(std::size_t index, const std::string& text) {
     Trial& trial = trials_[index];
+    ++report_.confirmed;
     const std::size_t end = text.find('\n');
     trial.result = unpacked(text.substr(0, end));
     trial.result.plan = search::applied(trial.candidate, bases_[trial.base].plan);
@@ -480,7 +481,6 @@ class Search {
     report_.objective = request_.objective;
     report_.price = request_.price;
     report_.limits = request_.limits;
-    report_.confirmed = static_cast<std::int64_t>(frontier_.count(Stage::kConfirmed));
     choose_best();
     count_rejected();
     compare();
@@ -529,8 +529,8 @@ class Search {
     reject(bounded,
            complete ? "are slower even by a lower bound of their time" : "were not looked at closely");
     reject(ranked, complete ? "are slower even without contention between transfers" : "were not simulated");
-    reject(report_.confirmed - static_cast<std::int64_t>(report_.plans.size()),
-           "were simulated and are slower");
+    const std::size_t slower = frontier_.count(Stage::kConfirmed) - report_.plans.size();
+    reject(static_cast<std::int64_t>(slower), "were simulated and are slower");
     for (const auto& [reason, count] : failures) reject(count, "failed: " + reason);
   }
 

@@ -67,14 +67,21 @@ class Enumerator {
     const std::vector<std::int64_t> chunks = even_chunks(base_.model.num_layers, at_.pipeline_parallel);
     for (const std::int64_t chunk : given_or(space_.virtual_pipeline, chunks)) {
       at_.virtual_pipeline = chunk;
-      std::vector<ScheduleKind> usual = {ScheduleKind::kOneFOneB};
-      if (chunk > 1) usual = {ScheduleKind::kInterleaved};
-      if (chunk == 1 && at_.pipeline_parallel > 1) usual.push_back(ScheduleKind::kGpipe);
-      for (const ScheduleKind schedule : given_or(space_.schedule, usual)) {
+      std::vector<ScheduleKind> suitable = {ScheduleKind::kOneFOneB};
+      if (chunk > 1) suitable = {ScheduleKind::kInterleaved};
+      if (chunk == 1 && at_.pipeline_parallel > 1) suitable.push_back(ScheduleKind::kGpipe);
+      for (const ScheduleKind schedule : suitable) {
+        // On one stage all are the same.
+        if (at_.pipeline_parallel > 1 && !is_asked_for(schedule)) continue;
         at_.schedule = schedule;
         for_each_setting();
       }
     }
+  }
+
+  bool is_asked_for(ScheduleKind schedule) const {
+    const std::vector<ScheduleKind>& given = space_.schedule;
+    return given.empty() || std::find(given.begin(), given.end(), schedule) != given.end();
   }
 
   void for_each_setting() {

@@ -39,25 +39,25 @@ const std::vector<Case> kCases = {
     {"fast",
      "dgx-a100-80gb",
      "gpus: 16\nplan: {global_batch_size: 32}\n",
-     {"recompute=none", "sharding=none,zero1,zero3"}},
+     {"recompute=none", "sharding=zero1,zero3", "micro_batch_size=1,4"}},
     {"one_slow_nic",
      "{extends: dgx-a100-80gb, gpus_per_node: 4, nics_per_node: 1, nic_bandwidth: 25 Gb/s}",
      "gpus: 16\nplan: {global_batch_size: 32}\n",
-     {"recompute=none", "sharding=none,zero1"}},
+     {"recompute=none", "sharding=zero1", "micro_batch_size=1,4", "schedule=1f1b,interleaved"}},
     {"oversubscribed",
      "{extends: dgx-a100-80gb, gpus_per_node: 2, nics_per_node: 1, nic_bandwidth: 100 Gb/s, fabric: "
      "{nodes_per_leaf: "
      "2, oversubscription: 4}}",
      "gpus: 16\nplan: {global_batch_size: 32}\n",
-     {"recompute=none", "sharding=zero1"}},
+     {"recompute=none", "sharding=zero1", "micro_batch_size=1,2", "schedule=1f1b,interleaved"}},
     {"pcie",
      "pcie-a100-8",
      "gpus: 8\nplan: {global_batch_size: 32}\n",
-     {"recompute=none,full", "sharding=none,zero1"}},
+     {"recompute=none,full", "sharding=none,zero1", "micro_batch_size=2,4"}},
     {"little_memory",
      "{extends: dgx-a100-80gb, gpu: {extends: a100-80gb, memory: 5 GiB}}",
      "gpus: 8\nplan: {global_batch_size: 64}\n",
-     {"sharding=none,zero1", "schedule=1f1b,interleaved", "tensor_parallel=1,2", "micro_batch_size=2,4,8"}}};
+     {"sharding=zero1", "schedule=1f1b,interleaved", "tensor_parallel=1,2", "micro_batch_size=4,8"}}};
 
 class SmallSpace : public testing::TestWithParam<Case> {
  protected:

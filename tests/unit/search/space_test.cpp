@@ -106,6 +106,17 @@ TEST(Space, KeepsToGivenValues) {
   EXPECT_FALSE(found.legal[2].sequence_parallel);
 }
 
+/// PP1, PP2 and PP4 with one chunk each; the two chunks of PP2 would be interleaved.
+TEST(Space, TakesSchedulesThatSuit) {
+  const Space space =
+      only({"tensor_parallel=1", "micro_batch_size=1", "recompute=none", "sharding=none", "schedule=1f1b"});
+  const Enumeration found = enumerate(space, tiny());
+  ASSERT_EQ(found.legal.size(), 3U);
+  EXPECT_TRUE(found.illegal.empty());
+  for (const Candidate& candidate : found.legal)
+    EXPECT_EQ(candidate.schedule, plan::ScheduleKind::kOneFOneB);
+}
+
 /// Left open it is free; written, it is meant.
 TEST(Space, SplitsSequencesUnlessTheConfigurationSaysNo) {
   Base base = tiny();
