@@ -80,6 +80,20 @@ std::string explain_difference(const PlanResult& from, const PlanResult& to) {
          (memory > 0 ? " more" : " less") + " memory";
 }
 
+void compare_with_best(SearchReport& report) {
+  if (report.plans.empty()) return;
+  const PlanResult best = report.plans.front();
+  const auto value = [&report](const PlanResult& result) {
+    return report.objective == Objective::kStepTime ? result.step_time : gpu_hours(result);
+  };
+  const auto compare = [&](PlanResult& result) {
+    result.relative = value(result) / value(best);
+    result.why = explain_difference(best, result);
+  };
+  std::for_each(report.plans.begin() + 1, report.plans.end(), compare);
+  if (report.own) compare(*report.own);
+}
+
 std::string plan_label(const plan::ParallelPlan& plan) {
   std::string text = "TP" + std::to_string(plan.tensor_parallel) + (plan.sequence_parallel ? "+SP" : "") +
                      " PP" + std::to_string(plan.pipeline_parallel);

@@ -89,6 +89,9 @@ struct SearchReport {
   std::optional<PlanResult> own;
 };
 
+/// Compares all plans of a report, and the configuration's own, with the best: `relative` and `why`.
+void compare_with_best(SearchReport& report);
+
 /// The report for people; JSON that ends in a newline; one line per plan.
 std::string to_text(const SearchReport& report);
 std::string to_json(const SearchReport& report);

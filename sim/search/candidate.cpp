@@ -85,6 +85,7 @@ ParallelPlan applied(const Candidate& candidate, ParallelPlan plan) {
   if (candidate.sharding != plan.sharding) {
     plan.shard_group = 0;
     plan.keeps_gathered = false;
+    plan.units = {};
     plan.offload = {};
   }
   plan.tensor_parallel = candidate.tensor_parallel;

@@ -47,7 +47,7 @@ struct Base {
 Candidate candidate_of(const plan::ParallelPlan& plan);
 
 /// A plan with the candidate's settings. A written layout of layers belongs to its own pipeline, and what is
-/// written with a stage of sharding (group, offload) to that; both are left out for others.
+/// written with a stage of sharding (group, units, offload) to that; both are left out for others.
 plan::ParallelPlan applied(const Candidate& candidate, plan::ParallelPlan plan);
 
 /// The `--set` overrides that turn a configuration into the candidate; none for its own plan. What a value
