@@ -119,7 +119,9 @@ std::string verdict_on(const NeighbourReport& report) {
                                 ? "which needs as much memory"
                                 : "which needs " + gib(std::abs(memory)) + (memory > 0 ? " more" : " less");
   if (!own_fits) {
-    return "yours does not fit (" + gib(-own.headroom) + " too much); the fastest neighbour that does is " +
+    const std::string misfit =
+        own.headroom < 0 ? gib(-own.headroom) + " too much" : "too much for the memory of its hosts";
+    return "yours does not fit (" + misfit + "); the fastest neighbour that does is " +
            plan_label(other.plan) + " (" + best->change + ") with " + duration(other.step_time) + ", " +
            needs;
   }
