@@ -10,14 +10,10 @@
 #include <CLI/CLI.hpp>
 
 #include "sim/base/diagnostics.hpp"
-#include "sim/base/spelling.hpp"
 
 namespace trainsim::cli {
 
 namespace {
-
-/// Words that later versions will understand; better named than taken for files.
-const std::vector<std::string> kLater = {"search"};
 
 constexpr const char* kFooter =
     "\nExit codes: 0 done; 2 bad input or command line; 3 does not fit (--require-fit); 4 an --assert does "
@@ -48,10 +44,6 @@ std::vector<std::string> with_command(int argc, char** argv) {
   std::vector<std::string> arguments(argv + 1, argv + argc);
   if (arguments.empty()) return arguments;
   const std::string& first = arguments.front();
-  if (contains(kLater, first)) {
-    throw InputError("trainsim: error: '" + first + "' is not supported by this version; use " +
-                     join_alternatives(command_names()));
-  }
   if (!contains(command_names(), first) && !contains({"-h", "--help", "--version"}, first))
     arguments.insert(arguments.begin(), command_names().front());
   std::reverse(arguments.begin(), arguments.end());

@@ -19,5 +19,7 @@ std::unique_ptr<Command> make_merge();
 std::unique_ptr<Command> make_compare();
 std::unique_ptr<Command> make_completion();
 std::unique_ptr<Command> make_manual();
+std::unique_ptr<Command> make_search();
+std::unique_ptr<Command> make_neighbours();
 
 }  // namespace trainsim::cli
