@@ -21,14 +21,6 @@ constexpr int kMostTogether = 3;
 constexpr std::size_t kMostCombined = 8;
 constexpr std::size_t kMostTimed = 12;
 
-/// Keeps the batch when the number of data-parallel ranks or the size of micro-batches changes.
-Overrides with_split(const plan::ParallelPlan& plan, std::int64_t tensor, std::int64_t pipeline) {
-  const std::int64_t data = plan.gpus / (tensor * pipeline);
-  return {assignment("plan.tensor_parallel", tensor), assignment("plan.pipeline_parallel", pipeline),
-          assignment("plan.data_parallel", data),
-          assignment("plan.global_batch_size", plan.global_batch_size)};
-}
-
 /// Changes that are worth a try, as lists of overrides.
 std::vector<Overrides> candidates(const plan::ParallelPlan& plan) {
   std::vector<Overrides> list;

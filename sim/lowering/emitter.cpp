@@ -65,8 +65,8 @@ void Emitter::emit(const RegisteredPass& pass) {
 void Emitter::push(Stream stream, const Instruction& instruction) {
   std::vector<Instruction>& code = program_.stream(stream);
   std::vector<program::Place>& places = program_.places[static_cast<std::size_t>(stream)];
-  const bool known = places.empty() ? slot_ < 0 && layer_ < 0
-                                    : places.back().slot == slot_ && places.back().layer == layer_;
+  const bool known =
+      places.empty() ? slot_ < 0 && layer_ < 0 : places.back().slot == slot_ && places.back().layer == layer_;
   if (!known) places.push_back({static_cast<std::uint32_t>(code.size()), slot_, layer_});
   code.push_back(instruction);
 }

@@ -64,9 +64,9 @@ const char* to_string(MemoryCategory category) {
 
 Place Program::place_of(Stream s, std::uint32_t instruction) const {
   const std::vector<Place>& marks = places[static_cast<std::size_t>(s)];
-  const auto after = std::upper_bound(
-      marks.begin(), marks.end(), instruction,
-      [](std::uint32_t index, const Place& place) { return index < place.first; });
+  const auto after =
+      std::upper_bound(marks.begin(), marks.end(), instruction,
+                       [](std::uint32_t index, const Place& place) { return index < place.first; });
   return after == marks.begin() ? Place{} : *(after - 1);
 }
 

@@ -54,7 +54,7 @@ class Arguments {
 std::string head(const TraceSource& source) {
   const std::string represented =
       source.job.folded ? "one of each kind of rank; the name of a process says how many are alike"
-                     : "every rank";
+                        : "every rank";
   const Json about = {{"trainsim_version", source.version},
                       {"config", source.summary.name},
                       {"model", source.summary.model.name},
@@ -158,8 +158,7 @@ std::string TraceWriter::arguments_of(std::size_t rank, const Span& span, const 
     arguments.add("group", program::to_string(details.group->kind));
     arguments.add("group_size", details.group->size);
   }
-  if (details.receiver >= 0)
-    arguments.add("to_rank", process_of(static_cast<std::size_t>(details.receiver)));
+  if (details.receiver >= 0) arguments.add("to_rank", process_of(static_cast<std::size_t>(details.receiver)));
   return arguments.text();
 }
 

@@ -222,9 +222,9 @@ TEST(Spans, SplitAWaitByWhatTheOtherStreamDid) {
   program::RankRecorder recorder(rank, true);
   recorder.collective({Stream::kData, 3, Cause::kDataCommunication}, 2, 5, 7);
   recorder.wait({Stream::kCompute, 8, Cause::kDataCommunication}, 1, 7);
-  expect_spans(rank.spans[static_cast<std::size_t>(Stream::kData)],
-               {{2, 5, SpanKind::kWait, Cause::kImbalance},
-                {5, 7, SpanKind::kCollective, Cause::kDataCommunication}});
+  expect_spans(
+      rank.spans[static_cast<std::size_t>(Stream::kData)],
+      {{2, 5, SpanKind::kWait, Cause::kImbalance}, {5, 7, SpanKind::kCollective, Cause::kDataCommunication}});
   expect_spans(rank.spans[0], {{1, 2, SpanKind::kWait, Cause::kDataCommunication},
                                {2, 5, SpanKind::kWait, Cause::kImbalance},
                                {5, 7, SpanKind::kWait, Cause::kDataCommunication}});
