@@ -21,14 +21,6 @@ constexpr int kMostTogether = 3;
 constexpr std::size_t kMostCombined = 8;
 constexpr std::size_t kMostTimed = 12;
 
-/// Keeps the batch when the number of data-parallel ranks or the size of micro-batches changes.
-Overrides with_split(const plan::ParallelPlan& plan, std::int64_t tensor, std::int64_t pipeline) {
-  const std::int64_t data = plan.gpus / (tensor * pipeline);
-  return {assignment("plan.tensor_parallel", tensor), assignment("plan.pipeline_parallel", pipeline),
-          assignment("plan.data_parallel", data),
-          assignment("plan.global_batch_size", plan.global_batch_size)};
-}
-
 /// The same sharding with what its framework can offload; empty where that is nothing, or happens already.
 std::string with_offload(const plan::ParallelPlan& plan) {
   if (plan.sharding == plan::Sharding::kNone || plan.is_hybrid() || plan.offload.active()) return "";

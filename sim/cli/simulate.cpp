@@ -78,6 +78,48 @@ std::vector<std::optional<memory::Reservation>> reservations(const config::Exper
   return reserved;
 }
 
+/// The same with flows instead of single messages for the steps of a ring, which the ideal executor does not
+/// know.
+config::Experiment without_steps(config::Experiment experiment) {
+  if (experiment.network == config::NetworkMode::kStep) experiment.network = config::NetworkMode::kIdeal;
+  return experiment;
+}
+
+/// How a timeline came about.
+struct Circumstances {
+  std::optional<Seconds> uncontended_step_time;
+  ReplayAllocator replay = ReplayAllocator::kForFullestRank;
+  std::chrono::steady_clock::time_point begin;
+};
+
+report::Summary summarize(const config::Experiment& experiment, const program::Job& job,
+                          const program::Timeline& timeline, const Circumstances& circumstances) {
+  const std::vector<memory::Profile> profiles = profiles_of(job.programs);
+  const std::vector<std::optional<memory::Reservation>> reserved =
+      reservations(experiment, job, profiles, circumstances.replay);
+  report::Run run{experiment.name,
+                  experiment.description,
+                  experiment.model,
+                  experiment.cluster,
+                  experiment.plan,
+                  job,
+                  timeline,
+                  profiles,
+                  reserved,
+                  engine::count_traffic(job),
+                  circumstances.uncontended_step_time,
+                  kNetworkNames[static_cast<std::size_t>(experiment.network)],
+                  lowering::peak_flops(experiment.cluster.gpu, experiment.plan),
+                  lowering::single_gpu_time(experiment.model, experiment.plan, experiment.cluster.gpu),
+                  schedule::bubble_ratio_theory(experiment.plan),
+                  experiment.warnings,
+                  lowering::host_memory_of_fullest_node(experiment.model, experiment.plan, experiment.cluster),
+                  0};
+  run.wall_time =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - circumstances.begin).count();
+  return report::summarize(run);
+}
+
 }  // namespace
 
 Bytes available_memory(const config::Experiment& experiment) {
@@ -113,9 +155,8 @@ program::Timeline run_job(const config::Experiment& experiment, const program::J
   return executor->run(job);
 }
 
-Seconds ideal_step_time(config::Experiment experiment) {
-  experiment.network = config::NetworkMode::kIdeal;
-  return run_job(experiment, build_job(experiment, true), {}).step_time;
+Seconds ideal_step_time(const config::Experiment& experiment) {
+  return engine::make_ideal_executor({})->run(build_job(without_steps(experiment), true)).step_time;
 }
 
 report::Summary simulate(const config::Experiment& experiment, bool fold, const engine::Progress& progress,
@@ -133,32 +174,16 @@ report::Summary simulate(const config::Experiment& experiment, bool fold, const 
     uncontended = engine::make_ideal_executor({})->run(job).step_time;
   }
   program::Timeline timeline = run_job(experiment, job, progress, recording != nullptr);
-  const std::vector<memory::Profile> profiles = profiles_of(job.programs);
-  const std::vector<std::optional<memory::Reservation>> reserved =
-      reservations(experiment, job, profiles, replay);
-  report::Run run{
-      experiment.name,
-      experiment.description,
-      experiment.model,
-      experiment.cluster,
-      experiment.plan,
-      job,
-      timeline,
-      profiles,
-      reserved,
-      engine::count_traffic(job),
-      uncontended,
-      kNetworkNames[static_cast<std::size_t>(experiment.network)],
-      lowering::peak_flops(experiment.cluster.gpu, experiment.plan),
-      lowering::single_gpu_time(experiment.model, experiment.plan, experiment.cluster.gpu),
-      schedule::bubble_ratio_theory(experiment.plan),
-      experiment.warnings,
-      lowering::host_memory_of_fullest_node(experiment.model, experiment.plan, experiment.cluster),
-      0};
-  run.wall_time = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  report::Summary summary = report::summarize(run);
+  report::Summary summary = summarize(experiment, job, timeline, {uncontended, replay, begin});
   if (recording != nullptr) *recording = {std::move(job), std::move(timeline)};
   return summary;
+}
+
+report::Summary simulate_without_contention(const config::Experiment& experiment) {
+  const auto begin = std::chrono::steady_clock::now();
+  const program::Job job = build_job(without_steps(experiment), true);
+  const program::Timeline timeline = engine::make_ideal_executor({})->run(job);
+  return summarize(experiment, job, timeline, {std::nullopt, ReplayAllocator::kForFullestRank, begin});
 }
 
 }  // namespace trainsim::cli

@@ -27,7 +27,7 @@ struct MemoryEstimate {
 MemoryEstimate estimate_memory(const config::Experiment& experiment);
 
 /// Step time without contention between transfers.
-Seconds ideal_step_time(config::Experiment experiment);
+Seconds ideal_step_time(const config::Experiment& experiment);
 
 /// For which ranks the caching allocator is replayed, which can take as long as the simulation.
 enum class ReplayAllocator { kForFullestRank, kForAll };
@@ -43,5 +43,9 @@ struct Recording {
 report::Summary simulate(const config::Experiment& experiment, bool fold, const engine::Progress& progress,
                          ReplayAllocator replay = ReplayAllocator::kForFullestRank,
                          Recording* recording = nullptr);
+
+/// The same without contention between transfers, as often as wanted in one process: SimGrid can run only
+/// once.
+report::Summary simulate_without_contention(const config::Experiment& experiment);
 
 }  // namespace trainsim::cli

@@ -208,31 +208,6 @@ Json uncertainty_json(const std::optional<Uncertainty>& uncertainty) {
           {"constants", std::move(constants)}};
 }
 
-Json to_tree(const Summary& summary) {
-  Json json = scalars(summary);
-  json["uncertainty"] = uncertainty_json(summary.uncertainty);
-  json["sensitivity"] = sensitivity_json(summary);
-  json["jitter"] = jitter_json(summary.jitter);
-  json["breakdown"] = by_cause(summary.breakdown);
-  json["kernels"] = kernels(summary);
-  json["communication"] = transfers_json(summary);
-  json["links"] = links_json(summary);
-  json["contention_s"] = summary.contention ? Json(*summary.contention) : Json(nullptr);
-  json["ranks"] = ranks(summary);
-  json["plan"] = plan_json(summary);
-  json["model"] = summary.model.name;
-  json["cluster"] = summary.cluster_name;
-  json["gpu"] = summary.gpu_name;
-  json["gpu_clock_share"] = summary.clock_share;
-  json["warnings"] = summary.warnings;
-  json["notes"] = summary.notes;
-  json["simulation"] = {{"network", summary.network},      {"wall_s", summary.wall_time},
-                        {"actors", summary.actors},        {"activities", summary.activities},
-                        {"folded", summary.folded},        {"simulated_ranks", summary.ranks.size()},
-                        {"world_size", summary.world_size}};
-  return json;
-}
-
 /// An assertion taken apart.
 struct Assertion {
   std::string path;
@@ -315,6 +290,31 @@ const Json& number_at(const Json& json, const std::string& text, const Assertion
 }
 
 }  // namespace
+
+Json to_tree(const Summary& summary) {
+  Json json = scalars(summary);
+  json["uncertainty"] = uncertainty_json(summary.uncertainty);
+  json["sensitivity"] = sensitivity_json(summary);
+  json["jitter"] = jitter_json(summary.jitter);
+  json["breakdown"] = by_cause(summary.breakdown);
+  json["kernels"] = kernels(summary);
+  json["communication"] = transfers_json(summary);
+  json["links"] = links_json(summary);
+  json["contention_s"] = summary.contention ? Json(*summary.contention) : Json(nullptr);
+  json["ranks"] = ranks(summary);
+  json["plan"] = plan_json(summary);
+  json["model"] = summary.model.name;
+  json["cluster"] = summary.cluster_name;
+  json["gpu"] = summary.gpu_name;
+  json["gpu_clock_share"] = summary.clock_share;
+  json["warnings"] = summary.warnings;
+  json["notes"] = summary.notes;
+  json["simulation"] = {{"network", summary.network},      {"wall_s", summary.wall_time},
+                        {"actors", summary.actors},        {"activities", summary.activities},
+                        {"folded", summary.folded},        {"simulated_ranks", summary.ranks.size()},
+                        {"world_size", summary.world_size}};
+  return json;
+}
 
 Json by_category(const program::MemoryByCategory& bytes) {
   Json json = Json::object();

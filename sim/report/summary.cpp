@@ -98,9 +98,10 @@ void add_kernels(const Run& run, Summary& summary) {
   // Mean seconds per rank count slow GPUs for longer; operations are the same on all.
   std::vector<double> weight(run.job.programs.size(), 0.0);
   std::vector<double> ranks(run.job.programs.size(), 0.0);
+  const auto world = static_cast<double>(run.job.world_size);
   for (const program::Rank& rank : run.job.ranks) {
     const auto represents = static_cast<double>(rank.represents);
-    weight[rank.program] += represents * rank.slowdown / static_cast<double>(run.job.world_size);
+    weight[rank.program] += represents * rank.slowdown / world;
     ranks[rank.program] += represents;
   }
   std::map<std::string, KernelShare> by_name;
@@ -108,7 +109,7 @@ void add_kernels(const Run& run, Summary& summary) {
     const program::Program& program = run.job.programs[p];
     std::vector<double> runs(program.segments.size(), 0.0);
     for (const program::Instruction& instruction : program.stream(program::Stream::kCompute)) {
-      if (instruction.op == program::Opcode::kCompute) runs[instruction.id] += weight[p];
+      if (instruction.op == program::Opcode::kCompute) runs[instruction.id] += 1;
     }
     for (std::size_t s = 0; s < program.segments.size(); ++s) {
       const program::Segment& segment = program.segments[s];
@@ -117,7 +118,11 @@ void add_kernels(const Run& run, Summary& summary) {
         share.name = kernel.name;
         share.kind = program::to_string(kernel.kind);
         if (const auto op = program::op_class(kernel.kind, kernel.name)) share.op = to_string(*op);
-        share.seconds += runs[s] * kernel.seconds;
+        const double mean_runs = runs[s] * ranks[p] / world;
+        share.seconds += runs[s] * weight[p] * kernel.seconds;
+        share.runs += mean_runs;
+        share.flops += mean_runs * kernel.flops;
+        share.bytes += mean_runs * kernel.bytes;
       }
     }
     summary.hardware_flops += ranks[p] * program.flops;

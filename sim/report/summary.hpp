@@ -74,13 +74,17 @@ struct RankSummary {
   std::string peak_at;
 };
 
-/// Time of one kind of kernel, mean over ranks.
+/// What a step spends on one kind of kernel, all its runs together, mean over ranks.
 struct KernelShare {
   std::string name;
   std::string kind;
   /// The operation it belongs to, as `op.NAME.speedup` calls it; empty for measured times.
   std::string op;
   Seconds seconds = 0;
+  double runs = 0;
+  Flops flops = 0;
+  /// Moved to and from device memory.
+  double bytes = 0;
 };
 
 /// Memory over a stretch of the step: a slot, or what lies between two.

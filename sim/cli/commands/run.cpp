@@ -9,9 +9,11 @@
 #include <CLI/CLI.hpp>
 #include <spdlog/spdlog.h>
 
+#include "sim/base/diagnostics.hpp"
 #include "sim/cli/auto_recompute.hpp"
 #include "sim/cli/command.hpp"
 #include "sim/cli/commands/factories.hpp"
+#include "sim/cli/html_report.hpp"
 #include "sim/cli/jitter.hpp"
 #include "sim/cli/judge.hpp"
 #include "sim/cli/memory_changes.hpp"
@@ -56,6 +58,13 @@ report::Uncertainty scaled(report::Uncertainty uncertainty, Seconds step_time) {
   return uncertainty;
 }
 
+/// A report under the name of another output would overwrite it.
+void check_files_differ(const std::string& report, const std::string& other, const char* option) {
+  if (report.empty() || !OutputFile::clash(report, other)) return;
+  throw InputError("trainsim: error: --report and " + std::string(option) + " both name '" + report +
+                   "'; give each a file of its own");
+}
+
 class RunCommand : public Command {
  public:
   void declare(CLI::App& app) override {
@@ -83,17 +92,24 @@ class RunCommand : public Command {
                    "also write what every stream did when to FILE, for Perfetto or chrome://tracing")
         ->type_name("FILE");
     questions_.declare(app);
+    app.add_option("--report", report_,
+                   "also write a page to FILE (HTML) that shows all of it, with pictures; needs no network")
+        ->type_name("FILE");
     app.add_flag("--verify-folding", verify_folding_, "run folded and unfolded, and compare");
     common_.declare(app, {Format::kText, Format::kJson, Format::kCsv});
   }
 
   int execute() override {
+    check_files_differ(report_, common_.output, "--output");
+    check_files_differ(report_, trace_, "--trace");
     for (const std::string& assertion : assertions_) report::check_assertion_early(assertion);
     config::Experiment experiment = config::load(subject_.name, subject_.overrides);
     const std::string chosen = choose_recomputation(experiment);
     questions_.load(subject_, experiment, common_.format);
     OutputFile output(common_.output);
     TraceFile trace(trace_, common_.output);
+    std::optional<OutputFile> page;
+    if (!report_.empty()) page.emplace(report_);
     // The text on a terminal repeats them at its end.
     if (common_.format != Format::kText || !common_.output.empty()) {
       for (const std::string& warning : experiment.warnings) spdlog::warn("{}", warning);
@@ -112,8 +128,9 @@ class RunCommand : public Command {
     if (experiment.jitter.steps > 0) jitter = simulate_steps(experiment, available_processors(), progress);
     questions_.answer(subject_, experiment, {fold_, available_processors(), progress});
     Recording recording;
+    const bool record = trace.wanted() || page.has_value();
     report::Summary summary = simulate(experiment, fold_, progress, ReplayAllocator::kForFullestRank,
-                                       trace.wanted() ? &recording : nullptr);
+                                       record ? &recording : nullptr);
     // For people only: scripts that try many plans would pay for it at each that does not fit.
     if (!summary.fits && common_.format == Format::kText) {
       summary.changes = memory_changes(subject_, experiment, kHelpfulChanges);
@@ -125,6 +142,10 @@ class RunCommand : public Command {
     summary.sensitivity = questions_.sensitivity();
     if (uncertainty) summary.uncertainty = scaled(std::move(*uncertainty), summary.step_time);
     if (folding_check) summary.notes.push_back(folding_check->compare(summary));
+    if (page) {
+      page->write(html_report(subject_, experiment, summary, recording, progress));
+      bar.clear();
+    }
     const std::string text = questions_.formatted(summary, subject_, experiment, common_.format);
     const int code = judge(summary, assertions_, require_fit_);
     trace.write(summary, recording);
@@ -135,6 +156,8 @@ class RunCommand : public Command {
  private:
   Subject subject_;
   std::vector<std::string> assertions_;
+  /// Where the page goes; empty = nowhere.
+  std::string report_;
   bool require_fit_ = false;
   bool fold_ = true;
   bool verify_folding_ = false;
