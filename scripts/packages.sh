@@ -1,7 +1,8 @@
 # Debian packages that trainsim needs; sourced by the other scripts.
 build_packages="g++ cmake ninja-build pkg-config libsimgrid-dev libyaml-cpp-dev libpugixml-dev libboost-graph-dev libspdlog-dev
-  libcli11-dev nlohmann-json3-dev"
-test_packages="$build_packages libgtest-dev librapidcheck-dev clang-format clang-tidy graphviz python3"
+  libcli11-dev nlohmann-json3-dev libtomlplusplus-dev"
+test_packages="$build_packages libgtest-dev librapidcheck-dev clang-format clang-tidy graphviz python3 python3-yaml
+  python3-jsonschema"
 
 # install_missing PACKAGE…: installs those that are not there, as root or through sudo; else prints the command.
 install_missing() {

@@ -18,6 +18,10 @@ const std::vector<CommandEntry>& command_table() {
        make_topology},
       {"memory", "where a configuration's memory goes: peak, tensors, curve, and what would make it fit",
        make_memory},
+      {"import", "write a configuration from files of Megatron-LM, DeepSpeed, torchtitan or Hugging Face",
+       make_import},
+      {"export", "write a script that runs a configuration with Megatron-LM", make_export},
+      {"schema", "print a JSON Schema of the input, for completion in editors", make_schema},
   };
   return table;
 }

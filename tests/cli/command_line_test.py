@@ -176,7 +176,7 @@ class ExitCodes(unittest.TestCase):
         self.expect(2, "check", SMALL, "--format", "csv", message="--format 'csv' is not known; use text or json")
         self.expect(2, SMALL, "extra", message="'extra' is one argument too many")
         self.expect(2, SMALL, "--trace", "t.json", message="'--trace' is not an option of this command")
-        self.expect(2, "sweep", SMALL, message="'sweep' is not supported by this version; use run, check, list, validate, calibrate, bench, topology or memory")
+        self.expect(2, "sweep", SMALL, message="'sweep' is not supported by this version; use run, check, list, validate, calibrate, bench, topology, memory, import, export or schema")
         self.expect(2, "no-such-file.yaml", message="no-such-file.yaml")
 
     def test_unwritable_output_fails_before_the_run(self):

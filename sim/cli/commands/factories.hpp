@@ -14,5 +14,8 @@ std::unique_ptr<Command> make_calibrate();
 std::unique_ptr<Command> make_bench();
 std::unique_ptr<Command> make_topology();
 std::unique_ptr<Command> make_memory();
+std::unique_ptr<Command> make_import();
+std::unique_ptr<Command> make_export();
+std::unique_ptr<Command> make_schema();
 
 }  // namespace trainsim::cli
