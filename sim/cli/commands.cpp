@@ -29,6 +29,10 @@ const std::vector<CommandEntry>& command_table() {
        make_compare},
       {"completion", "write a script that completes the command line, for bash, zsh or fish", make_completion},
       {"manual", "write the manual page", make_manual},
+      {"import", "write a configuration from files of Megatron-LM, DeepSpeed, torchtitan or Hugging Face",
+       make_import},
+      {"export", "write a script that runs a configuration with Megatron-LM", make_export},
+      {"schema", "print a JSON Schema of the input, for completion in editors", make_schema},
   };
   return table;
 }

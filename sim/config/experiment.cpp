@@ -302,6 +302,13 @@ Spec load_component(const std::string& name, const Named& named, Spec (*read)(Se
 
 }  // namespace
 
+void record_keys(Value root, Recorder& recorder) {
+  Reading reading;
+  reading.recorder = &recorder;
+  add_optional_sections(root);
+  read_experiment(root, reading);
+}
+
 Experiment load(const std::string& config, const std::vector<std::string>& overrides) {
   Reading reading;
   const std::filesystem::path file = find_config(config);

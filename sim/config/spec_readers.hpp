@@ -23,6 +23,9 @@ hardware::ClusterSpec read_cluster(Section& section);
 /// Reads the `plan` mapping into a plan whose `gpus` is known already, and works out what it leaves open.
 void read_plan(Section& section, plan::ParallelPlan& plan);
 
+/// Reads a whole configuration, without names in it, only for what `recorder` learns of it.
+void record_keys(Value root, Recorder& recorder);
+
 /// A shard group that the cluster will say the size of.
 inline constexpr std::int64_t kShardGroupOfNode = -1;
 

@@ -21,5 +21,8 @@ std::unique_ptr<Command> make_completion();
 std::unique_ptr<Command> make_manual();
 std::unique_ptr<Command> make_search();
 std::unique_ptr<Command> make_neighbours();
+std::unique_ptr<Command> make_import();
+std::unique_ptr<Command> make_export();
+std::unique_ptr<Command> make_schema();
 
 }  // namespace trainsim::cli
