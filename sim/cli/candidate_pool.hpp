@@ -31,10 +31,10 @@ struct PlanBlock {
 /// All legal plans of a search, and how each is made from the configuration.
 class CandidatePool {
  public:
-  /// Plans of a space with each of some numbers of GPUs; with `take_own_plan` the configuration's own too, even if the
-  /// space leaves it out. Counts what is illegal into `report`.
-  CandidatePool(PlanBase own, const search::Space& space, const std::vector<std::int64_t>& gpus, bool take_own_plan,
-                report::SearchReport& report);
+  /// Plans of a space with each of some numbers of GPUs; with `take_own_plan` the configuration's own too,
+  /// even if the space leaves it out. Counts what is illegal into `report`.
+  CandidatePool(PlanBase own, const search::Space& space, const std::vector<std::int64_t>& gpus,
+                bool take_own_plan, report::SearchReport& report);
 
   const PlanBase& own() const { return own_; }
   const std::vector<PooledPlan>& plans() const { return plans_; }

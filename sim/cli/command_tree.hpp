@@ -9,7 +9,8 @@ class App;
 
 namespace trainsim::cli {
 
-/// What an argument's value can be completed to. Everything is empty or false where only the user can know it.
+/// What an argument's value can be completed to. Everything is empty or false where only the user can know
+/// it.
 struct Candidates {
   /// Fixed words.
   std::vector<std::string> words;
@@ -52,7 +53,8 @@ struct CommandTree {
 /// Reads a command line's definition, so that what is made of it can't go stale.
 CommandTree describe_commands(const CLI::App& app);
 
-/// Scripts that complete the command line: to be sourced by bash, as a function file of zsh, as a file in fish's completions.
+/// Scripts that complete the command line: to be sourced by bash, as a function file of zsh, as a file in
+/// fish's completions.
 std::string bash_completion(const CommandTree& tree);
 std::string zsh_completion(const CommandTree& tree);
 std::string fish_completion(const CommandTree& tree);

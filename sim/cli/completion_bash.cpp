@@ -77,7 +77,11 @@ std::string branch(const CommandInfo& command, const std::string& pattern) {
     if (option.value.empty()) continue;
     std::string names = words_of(option.names);
     std::replace(names.begin(), names.end(), ' ', '|');
-    text.append("        ").append(names).append(") ").append(offer(option.candidates)).append("; return ;;\n");
+    text.append("        ")
+        .append(names)
+        .append(") ")
+        .append(offer(option.candidates))
+        .append("; return ;;\n");
   }
   text += "      esac\n      if [[ $current == -* ]]; then\n        _trainsim_offer '";
   text += names_of(command);

@@ -43,7 +43,8 @@ std::string quoted(const std::string& text) {
 std::string value_switches(const Candidates& candidates) {
   std::string words;
   for (const std::string& word : candidates.words) words.append(word).append(" ");
-  if (!candidates.presets.empty()) words.append("(__trainsim_presets ").append(candidates.presets).append(")");
+  if (!candidates.presets.empty())
+    words.append("(__trainsim_presets ").append(candidates.presets).append(")");
   std::string text = candidates.files ? " -F" : "";
   if (!words.empty()) text.append(" -a ").append(quoted(words));
   return text;

@@ -86,7 +86,6 @@ std::string escaped(const std::string& text) {
   return result.starts_with('.') ? "\\&" + result : result;
 }
 
-
 /// A sentence out of a help text.
 std::string sentence(std::string text) {
   if (text.empty()) return text;
@@ -114,7 +113,9 @@ std::string option_paragraph(const ArgumentInfo& option) {
 std::string synopsis(const CommandInfo& command) {
   std::string text = ".B trainsim " + command.name + "\n.RI [ options ]";
   for (const ArgumentInfo& positional : command.positionals) {
-    text.append(" \" ").append(escaped(positional.value)).append(positional.repeatable ? " .\\|.\\|.\"" : "\"");
+    text.append(" \" ")
+        .append(escaped(positional.value))
+        .append(positional.repeatable ? " .\\|.\\|.\"" : "\"");
   }
   return text + "\n";
 }

@@ -159,7 +159,8 @@ class Search {
   /// whatever is recomputed gets none, nor do larger micro-batches.
   std::string bound_block(const PlanBlock& block) const {
     std::set<std::int64_t> sizes;
-    for (std::size_t i = block.begin; i < block.end; ++i) sizes.insert(pool_.plans()[i].candidate.micro_batch_size);
+    for (std::size_t i = block.begin; i < block.end; ++i)
+      sizes.insert(pool_.plans()[i].candidate.micro_batch_size);
     std::ostringstream text;
     text.precision(17);
     for (const std::int64_t size : sizes) {

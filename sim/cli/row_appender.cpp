@@ -31,7 +31,8 @@ RowAppender::RowAppender(const std::string& path) : path_(path) {
     return;
   }
   struct stat status {};
-  const bool special = stat(path_.c_str(), &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
+  const bool special =
+      stat(path_.c_str(), &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
   file_ = open(path_.c_str(), special ? O_WRONLY | O_CLOEXEC : O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (file_ < 0) {
     throw InputError("trainsim: error: can't write '" + path_ + "': " + std::strerror(errno) +
@@ -72,7 +73,8 @@ void RowAppender::read_all() {
 void RowAppender::keep(std::size_t bytes) {
   if (!regular_) return;
   size_ = bytes;
-  if (ftruncate(file_, static_cast<off_t>(bytes)) != 0 || lseek(file_, static_cast<off_t>(bytes), SEEK_SET) < 0)
+  if (ftruncate(file_, static_cast<off_t>(bytes)) != 0 ||
+      lseek(file_, static_cast<off_t>(bytes), SEEK_SET) < 0)
     throw std::runtime_error("can't cut '" + path_ + "' to its last whole row: " + std::strerror(errno));
 }
 

@@ -20,8 +20,8 @@ class RowAppender {
   const std::string& text() const { return text_; }
   /// Cuts a regular file to its first bytes, behind which lines will be appended.
   void keep(std::size_t bytes);
-  /// Appends a line, whose end is added, in one go. Throws std::runtime_error when it can't (full disk, closed
-  /// pipe); of a regular file's line nothing is left then.
+  /// Appends a line, whose end is added, in one go. Throws std::runtime_error when it can't (full disk,
+  /// closed pipe); of a regular file's line nothing is left then.
   void append(const std::string& line);
   /// Whether people read along.
   bool is_terminal() const;

@@ -7,8 +7,8 @@
 
 namespace trainsim::cli {
 
-/// What plans have to keep, as --limit gives it: "NAME OP NUMBER" on a number of the result, like --assert. The
-/// functions return the first limit that is broken, or an empty text.
+/// What plans have to keep, as --limit gives it: "NAME OP NUMBER" on a number of the result, like --assert.
+/// The functions return the first limit that is broken, or an empty text.
 class SearchLimits {
  public:
   /// Throws InputError if one can't be read.

@@ -97,24 +97,25 @@ report::Summary summarize(const config::Experiment& experiment, const program::J
   const std::vector<memory::Profile> profiles = profiles_of(job.programs);
   const std::vector<std::optional<memory::Reservation>> reserved =
       reservations(experiment, job, profiles, circumstances.replay);
-  report::Run run{experiment.name,
-                  experiment.description,
-                  experiment.model,
-                  experiment.cluster,
-                  experiment.plan,
-                  job,
-                  timeline,
-                  profiles,
-                  reserved,
-                  engine::count_traffic(job),
-                  circumstances.uncontended_step_time,
-                  kNetworkNames[static_cast<std::size_t>(experiment.network)],
-                  lowering::peak_flops(experiment.cluster.gpu, experiment.plan),
-                  lowering::single_gpu_time(experiment.model, experiment.plan, experiment.cluster.gpu),
-                  schedule::bubble_ratio_theory(experiment.plan),
-                  experiment.warnings,
-                  lowering::host_memory_of_fullest_node(experiment.model, experiment.plan, experiment.cluster),
-                  0};
+  report::Run run{
+      experiment.name,
+      experiment.description,
+      experiment.model,
+      experiment.cluster,
+      experiment.plan,
+      job,
+      timeline,
+      profiles,
+      reserved,
+      engine::count_traffic(job),
+      circumstances.uncontended_step_time,
+      kNetworkNames[static_cast<std::size_t>(experiment.network)],
+      lowering::peak_flops(experiment.cluster.gpu, experiment.plan),
+      lowering::single_gpu_time(experiment.model, experiment.plan, experiment.cluster.gpu),
+      schedule::bubble_ratio_theory(experiment.plan),
+      experiment.warnings,
+      lowering::host_memory_of_fullest_node(experiment.model, experiment.plan, experiment.cluster),
+      0};
   run.wall_time =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - circumstances.begin).count();
   return report::summarize(run);

@@ -34,8 +34,9 @@ SweepOutcome run_sweep(
       [&](std::size_t index, const WorkResult& result) {
         ++finished;
         if (!result.done) ++outcome.failed;
-        waiting[index] = result.done ? result_of_point(result.text)
-                                     : PointResult{{}, "failed, and not because of its values: " + result.text};
+        waiting[index] = result.done
+                             ? result_of_point(result.text)
+                             : PointResult{{}, "failed, and not because of its values: " + result.text};
         hand_over();
       },
       [&] {

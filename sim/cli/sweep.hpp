@@ -30,11 +30,12 @@ struct SweepOutcome {
   int signal = 0;
 };
 
-/// Simulates points in parallel and hands over their rows in the order of points, each as soon as those before
-/// it are done. After a signal nothing new is begun, and only points are waited for that finished ones wait
-/// for, so that all that was finished is handed over. `clear_progress` is given to `receive` for output that
-/// goes to a terminal.
-SweepOutcome run_sweep(const SweepTask& task,
-                       const std::function<void(sweep::Row row, const std::function<void()>& clear_progress)>& receive);
+/// Simulates points in parallel and hands over their rows in the order of points, each as soon as those
+/// before it are done. After a signal nothing new is begun, and only points are waited for that finished ones
+/// wait for, so that all that was finished is handed over. `clear_progress` is given to `receive` for output
+/// that goes to a terminal.
+SweepOutcome run_sweep(
+    const SweepTask& task,
+    const std::function<void(sweep::Row row, const std::function<void()>& clear_progress)>& receive);
 
 }  // namespace trainsim::cli

@@ -57,12 +57,14 @@ void SweepFile::keep_rows(const SweepTask& task, const std::string& header) {
                                    (!old.identities.empty() && !same_sweep(old.identities.front(), task)));
   if (different) {
     fail("'" + path_ +
-         "' holds rows of a different sweep (another configuration, --set, varied values or version of trainsim); "
+         "' holds rows of a different sweep (another configuration, --set, varied values or version of "
+         "trainsim); "
          "repeat its command as it was, or name another file");
   }
   if (!is_beginning(old, task)) {
-    fail("'" + path_ + "' does not hold the first rows of this shard; repeat its --shard as it was, or name "
-                       "another file");
+    fail("'" + path_ +
+         "' does not hold the first rows of this shard; repeat its --shard as it was, or name "
+         "another file");
   }
   rows_ = report::read_rows(old);
   appender_.keep(old.complete_bytes);
@@ -80,7 +82,9 @@ void SweepFile::refuse_to_lose(const SweepTask& task) const {
   if (old.identities.empty() || !same_sweep(old.identities.front(), task)) return;
   const bool mine = is_beginning(old, task);
   if (mine && old.identities.size() == task.points.size()) return;
-  if (!mine) fail("'" + path_ + "' holds rows of this sweep that are not of this shard; name another file, or remove it");
+  if (!mine)
+    fail("'" + path_ +
+         "' holds rows of this sweep that are not of this shard; name another file, or remove it");
   fail("'" + path_ + "' has " + std::to_string(old.identities.size()) + " of the " +
        std::to_string(task.points.size()) + " rows already; go on with --resume, or remove it to start anew");
 }

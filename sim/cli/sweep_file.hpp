@@ -13,8 +13,8 @@ namespace trainsim::cli {
 class SweepFile {
  public:
   /// Opens the file. With `resume` the rows that it has are kept if they are the first ones of this task, and
-  /// a torn one at the end is cut off; without, it starts anew. Throws InputError when the rows are of another
-  /// sweep or shard, or when an unfinished file of this sweep would be lost without `resume`.
+  /// a torn one at the end is cut off; without, it starts anew. Throws InputError when the rows are of
+  /// another sweep or shard, or when an unfinished file of this sweep would be lost without `resume`.
   SweepFile(const std::string& path, sweep::RowFormat format, const SweepTask& task, bool resume);
 
   /// The rows that were kept.

@@ -83,7 +83,8 @@ std::string component_texts(const SweepBase& base, const sweep::Sweep& sweep) {
   std::string text;
   for (std::size_t point = 0; varied && point < sweep.size(); ++point) {
     std::vector<std::string> overrides = sweep.overrides(point);
-    std::erase_if(overrides, [](const std::string& override_text) { return !names_component(override_text); });
+    std::erase_if(overrides,
+                  [](const std::string& override_text) { return !names_component(override_text); });
     if (!seen.insert(overrides).second) continue;
     try {
       text += config::resolved_text(base.subject.name, joined(base.subject.overrides, overrides));
@@ -190,7 +191,8 @@ Row row_of(const sweep::Sweep& sweep, const PointResult& result, const sweep::Id
   for (const Cell& cell : result.results.empty() ? empty_results() : result.results) {
     if (find(row, cell.column) == nullptr) row.push_back(cell);
   }
-  row.push_back({std::string(sweep::kError), result.error, result.error.empty() ? CellKind::kNone : CellKind::kText});
+  row.push_back(
+      {std::string(sweep::kError), result.error, result.error.empty() ? CellKind::kNone : CellKind::kText});
   for (Cell& cell : sweep::identity_cells(identity)) row.push_back(std::move(cell));
   return row;
 }

@@ -15,8 +15,8 @@ struct SweepBase {
   bool fold = true;
 };
 
-/// Throws InputError when the configuration can't be read, when a varied key is one that no configuration has,
-/// or one that --set sets too.
+/// Throws InputError when the configuration can't be read, when a varied key is one that no configuration
+/// has, or one that --set sets too.
 void check_sweep(const SweepBase& base, const sweep::Sweep& sweep);
 
 /// 16 hexadecimal digits that change with anything that decides about rows: configuration and presets, --set,

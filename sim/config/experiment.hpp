@@ -63,9 +63,9 @@ struct Experiment {
 /// "file:line:col: error: …" with the source line and a caret.
 Experiment load(const std::string& config, const std::vector<std::string>& overrides);
 
-/// What a configuration consists of once overrides are applied and the names of model and cluster are replaced
-/// by what they stand for, as one text: it changes when any of that does. Nothing is checked, and names that
-/// stand for nothing stay. Throws InputError when the configuration can't be read.
+/// What a configuration consists of once overrides are applied and the names of model and cluster are
+/// replaced by what they stand for, as one text: it changes when any of that does. Nothing is checked, and
+/// names that stand for nothing stay. Throws InputError when the configuration can't be read.
 std::string resolved_text(const std::string& config, const std::vector<std::string>& overrides);
 
 /// The same for a configuration that is at hand as a mapping (docs/config.md), such as one made from a

@@ -81,7 +81,8 @@ void set_value(Value& config, const std::vector<Step>& steps, Value value, Repor
     Value& next = map->find(step.key)->value;
     if (!make_mapping(next, path, step.at)) {
       report.add_unknown_key(
-                 step.at, path, "is " + describe(next) + " and has no keys; set it as a whole (--set " + path + "=...)");
+          step.at, path,
+          "is " + describe(next) + " and has no keys; set it as a whole (--set " + path + "=...)");
       return;
     }
     map = &next;

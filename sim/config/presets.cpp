@@ -35,7 +35,8 @@ bool is_name_character(unsigned char c) {
   return std::isalnum(c) != 0 || c == '-' || c == '.' || c == '_';
 }
 
-/// Where the data of this program is if it was installed, wherever that tree may have been moved to; else empty.
+/// Where the data of this program is if it was installed, wherever that tree may have been moved to; else
+/// empty.
 std::filesystem::path installed_root() {
   std::error_code error;
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);

@@ -117,8 +117,8 @@ std::optional<std::string> read_bytes(const std::filesystem::path& path) {
   return bytes;
 }
 
-/// `read_bytes`, but what is no regular file is kept: a pipe can be read only once, and what simulates variants of a
-/// configuration reads it again.
+/// `read_bytes`, but what is no regular file is kept: a pipe can be read only once, and what simulates
+/// variants of a configuration reads it again.
 std::optional<std::string> read_or_recall(const std::filesystem::path& path, bool regular) {
   static std::map<std::filesystem::path, std::string> kept;
   if (regular) return read_bytes(path);

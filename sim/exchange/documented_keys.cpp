@@ -25,6 +25,7 @@ const std::map<std::string, std::vector<std::string>>& prefixes() {
       {"Top level", {""}},
       {"Model", {"model."}},
       {"Cluster", {"cluster."}},
+      {"Host", {"cluster.host."}},
       {"Inside a node", {"cluster.intra_node."}},
       {"Fabric", {"cluster.fabric."}},
       {"Faults", {"cluster.faults[]."}},

@@ -35,33 +35,33 @@ std::vector<sweep::Cell> scalar_cells(const Summary& summary) {
   const auto real = [](const char* name, double value) {
     return sweep::Cell{name, exact(value), sweep::CellKind::kBare};
   };
-  std::vector<sweep::Cell> cells = {
-      {"name", summary.name, sweep::CellKind::kText},
-      count("gpus", plan.gpus),
-      count("tensor_parallel", plan.tensor_parallel),
-      count("pipeline_parallel", plan.pipeline_parallel),
-      count("virtual_pipeline", plan.virtual_pipeline),
-      count("data_parallel", plan.data_parallel),
-      count("micro_batch_size", plan.micro_batch_size),
-      count("global_batch_size", plan.global_batch_size),
-      real("step_time_s", summary.step_time),
-      real("tokens_per_s", summary.tokens_per_second),
-      real("tokens_per_s_per_gpu", summary.tokens_per_second_per_gpu),
-      real("samples_per_s", summary.samples_per_second),
-      real("model_tflops_per_gpu", summary.model_tflops_per_gpu),
-      real("hardware_tflops_per_gpu", summary.hardware_tflops_per_gpu),
-      real("mfu", summary.mfu),
-      real("hfu", summary.hfu),
-      real("bubble_ratio", summary.bubble_ratio),
-      real("bubble_ratio_stage", summary.bubble_ratio_stage),
-      summary.bubble_ratio_theory ? real("bubble_ratio_theory", *summary.bubble_ratio_theory)
-                                  : sweep::Cell{"bubble_ratio_theory", "", sweep::CellKind::kNone},
-      real("scaling_efficiency", summary.scaling_efficiency),
-      {"fits", summary.fits ? "true" : "false", sweep::CellKind::kBare},
-      {"verdict", to_string(summary.verdict), sweep::CellKind::kText},
-      count("peak_memory_bytes", summary.peak_memory),
-      count("peak_reserved_bytes", summary.peak_reserved),
-      count("memory_headroom_bytes", summary.memory_headroom)};
+  std::vector<sweep::Cell> cells = {{"name", summary.name, sweep::CellKind::kText},
+                                    count("gpus", plan.gpus),
+                                    count("tensor_parallel", plan.tensor_parallel),
+                                    count("pipeline_parallel", plan.pipeline_parallel),
+                                    count("virtual_pipeline", plan.virtual_pipeline),
+                                    count("data_parallel", plan.data_parallel),
+                                    count("micro_batch_size", plan.micro_batch_size),
+                                    count("global_batch_size", plan.global_batch_size),
+                                    real("step_time_s", summary.step_time),
+                                    real("tokens_per_s", summary.tokens_per_second),
+                                    real("tokens_per_s_per_gpu", summary.tokens_per_second_per_gpu),
+                                    real("samples_per_s", summary.samples_per_second),
+                                    real("model_tflops_per_gpu", summary.model_tflops_per_gpu),
+                                    real("hardware_tflops_per_gpu", summary.hardware_tflops_per_gpu),
+                                    real("mfu", summary.mfu),
+                                    real("hfu", summary.hfu),
+                                    real("bubble_ratio", summary.bubble_ratio),
+                                    real("bubble_ratio_stage", summary.bubble_ratio_stage),
+                                    summary.bubble_ratio_theory
+                                        ? real("bubble_ratio_theory", *summary.bubble_ratio_theory)
+                                        : sweep::Cell{"bubble_ratio_theory", "", sweep::CellKind::kNone},
+                                    real("scaling_efficiency", summary.scaling_efficiency),
+                                    {"fits", summary.fits ? "true" : "false", sweep::CellKind::kBare},
+                                    {"verdict", to_string(summary.verdict), sweep::CellKind::kText},
+                                    count("peak_memory_bytes", summary.peak_memory),
+                                    count("peak_reserved_bytes", summary.peak_reserved),
+                                    count("memory_headroom_bytes", summary.memory_headroom)};
   for (std::size_t c = 0; c < summary.breakdown.size(); ++c) {
     std::string name = "breakdown_";
     name += program::to_string(static_cast<program::Cause>(c));

@@ -40,7 +40,8 @@ Row row_of_csv(const std::vector<std::string>& columns, const std::string& line)
   Row row;
   row.reserve(columns.size());
   for (std::size_t c = 0; c < std::min(columns.size(), cells.size()); ++c) {
-    row.push_back(cells[c].empty() ? Cell{columns[c], "", CellKind::kNone} : sweep::value_cell(columns[c], cells[c]));
+    row.push_back(cells[c].empty() ? Cell{columns[c], "", CellKind::kNone}
+                                   : sweep::value_cell(columns[c], cells[c]));
   }
   return row;
 }

@@ -195,8 +195,8 @@ std::string knee_note(const BatchSweep& batch) {
   }
   const auto at = std::find_if(fitting.begin(), fitting.end(),
                                [&](const Row* row) { return size_in(batch, *row) == knee->size; });
-  return "Beyond " + size_text(batch, **at) + " a doubling gains under " + number(100 * sweep::kSmallGain, 1) +
-         " % in tokens/s per GPU.";
+  return "Beyond " + size_text(batch, **at) + " a doubling gains under " +
+         number(100 * sweep::kSmallGain, 1) + " % in tokens/s per GPU.";
 }
 
 /// What keeps a row that does not fit from it: "needs 2.50 GiB more".
@@ -209,7 +209,8 @@ std::string lack(const Row& row) {
 
 std::string memory_note(const BatchSweep& batch) {
   if (batch.rows.empty()) return "";
-  const auto largest = std::find_if(batch.rows.rbegin(), batch.rows.rend(), [](const Row* row) { return fits(*row); });
+  const auto largest =
+      std::find_if(batch.rows.rbegin(), batch.rows.rend(), [](const Row* row) { return fits(*row); });
   if (largest == batch.rows.rend()) {
     const Row& smallest = *batch.rows.front();
     return "Nothing fits into memory: even " + size_text(batch, smallest) + " " + lack(smallest) + ".";
@@ -219,8 +220,8 @@ std::string memory_note(const BatchSweep& batch) {
     return "Memory is no limit here: " + most + ", the largest, leaves " +
            gib(static_cast<Bytes>(number_in(**largest, "memory_headroom_bytes"))) + ".";
   const Row& next = **std::prev(largest);
-  return "Memory limit: " + most + " is the largest that fits; " + size_text(batch, next) + " " +
-         lack(next) + ".";
+  return "Memory limit: " + most + " is the largest that fits; " + size_text(batch, next) + " " + lack(next) +
+         ".";
 }
 
 }  // namespace

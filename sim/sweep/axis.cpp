@@ -27,8 +27,8 @@ KeyValues read_key_values(const std::string& option, const std::string& text) {
   const std::size_t equals = text.find('=');
   const std::string key = text.substr(0, equals);
   if (equals == std::string::npos || key.empty()) {
-    throw InputError("trainsim: error: " + option + " '" + text +
-                     "' needs a key, '=' and values, as in " + option + " plan.micro_batch_size=1,2,4");
+    throw InputError("trainsim: error: " + option + " '" + text + "' needs a key, '=' and values, as in " +
+                     option + " plan.micro_batch_size=1,2,4");
   }
   std::string what = option;
   what += " " + key;

@@ -23,7 +23,8 @@ class Merger {
     if (file.text.empty()) return;
     RowLines rows = read_lines(file.text, file.name);
     if (rows.torn) {
-      fail("'" + file.name + "' ends in the middle of a row; repeat its sweep with --resume, which goes on from there");
+      fail("'" + file.name +
+           "' ends in the middle of a row; repeat its sweep with --resume, which goes on from there");
     }
     check_alike(rows, file.name);
     for (std::size_t i = 0; i < rows.lines.size(); ++i) {
@@ -42,7 +43,8 @@ class Merger {
       fail(std::to_string(missing.size()) + " of " + std::to_string(lines_.size()) +
            " points are missing: " + join_numbers(missing) + hint(missing));
     }
-    if (lines_.empty()) fail("there are no rows in these files; name those that trainsim sweep --shard wrote");
+    if (lines_.empty())
+      fail("there are no rows in these files; name those that trainsim sweep --shard wrote");
     RowLines merged;
     merged.format = format_.value_or(RowFormat::kJsonLines);
     merged.header = header_;
@@ -57,7 +59,8 @@ class Merger {
  private:
   void check_alike(const RowLines& rows, const std::string& name) {
     if (format_ && *format_ != rows.format)
-      fail("'" + first_ + "' and '" + name + "' are of different formats (JSON Lines and CSV); write all shards in one");
+      fail("'" + first_ + "' and '" + name +
+           "' are of different formats (JSON Lines and CSV); write all shards in one");
     if (format_ && header_ != rows.header)
       fail("'" + first_ + "' and '" + name + "' have different columns, so they are of different sweeps");
     if (!format_) first_ = name;
@@ -73,7 +76,8 @@ class Merger {
     }
     if (identity.sweep == sweep_ && identity.points == lines_.size()) return;
     fail("'" + sweep_file_ + "' and '" + name +
-         "' hold rows of different sweeps (another configuration, --set, varied values or version of trainsim); "
+         "' hold rows of different sweeps (another configuration, --set, varied values or version of "
+         "trainsim); "
          "merge the shards of one");
   }
 

@@ -76,18 +76,21 @@ void add_entry(const Entry& entry, const std::string& key, PlanTable& table, con
     report.add(entry.at, full, "is given twice in this plan; remove one");
 }
 
-void read_yaml(const std::shared_ptr<const config::Source>& source, PlanTable& table, config::Report& report) {
+void read_yaml(const std::shared_ptr<const config::Source>& source, PlanTable& table,
+               config::Report& report) {
   const std::optional<Value> root = config::parse(source, source->text(), report);
   if (!root) return;
   if (root->kind != Kind::kList) {
-    report.add(root->at, "", "a list of plans is needed here ('- tensor_parallel: 8' and so on), not " +
-                                 config::describe(*root));
+    report.add(
+        root->at, "",
+        "a list of plans is needed here ('- tensor_parallel: 8' and so on), not " + config::describe(*root));
     return;
   }
   for (const Value& plan : root->items) {
     if (plan.kind != Kind::kMap || plan.entries.empty()) {
-      report.add(plan.at, "", "a plan is a mapping such as {tensor_parallel: 8}, not " +
-                                  (plan.kind == Kind::kMap ? "an empty one" : config::describe(plan)));
+      report.add(plan.at, "",
+                 "a plan is a mapping such as {tensor_parallel: 8}, not " +
+                     (plan.kind == Kind::kMap ? "an empty one" : config::describe(plan)));
       continue;
     }
     table.begin_row();

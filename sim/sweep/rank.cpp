@@ -19,7 +19,8 @@ constexpr std::int64_t kMostShards = 1'000'000;
 std::optional<std::int64_t> whole_number(const std::string& text) {
   std::int64_t number = 0;
   const auto result = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (text.empty() || result.ec != std::errc() || result.ptr != text.data() + text.size()) return std::nullopt;
+  if (text.empty() || result.ec != std::errc() || result.ptr != text.data() + text.size())
+    return std::nullopt;
   return number;
 }
 
@@ -49,7 +50,8 @@ std::optional<Place> array_task(const Environment& environment) {
   if (!id || !count) return std::nullopt;
   const std::int64_t least = variable(environment, "SLURM_ARRAY_TASK_MIN").value_or(0);
   const std::int64_t step = variable(environment, "SLURM_ARRAY_TASK_STEP").value_or(1);
-  const std::int64_t most = variable(environment, "SLURM_ARRAY_TASK_MAX").value_or(least + (*count - 1) * step);
+  const std::int64_t most =
+      variable(environment, "SLURM_ARRAY_TASK_MAX").value_or(least + (*count - 1) * step);
   const bool regular =
       step > 0 && *id >= least && (*id - least) % step == 0 && (most - least) / step + 1 == *count;
   if (!regular || (*id - least) / step >= *count) {

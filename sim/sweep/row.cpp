@@ -60,15 +60,17 @@ std::optional<std::size_t> cut_number(std::string_view& text) {
 
 std::string cut_fingerprint(std::string_view& text) {
   std::size_t begin = text.size();
-  while (begin > 0 && (is_digit(text[begin - 1]) || (text[begin - 1] >= 'a' && text[begin - 1] <= 'f'))) --begin;
+  while (begin > 0 && (is_digit(text[begin - 1]) || (text[begin - 1] >= 'a' && text[begin - 1] <= 'f')))
+    --begin;
   const std::string found(text.substr(begin));
   text.remove_suffix(text.size() - begin);
   return found;
 }
 
 [[noreturn]] void fail_line(const std::string& name, std::size_t number) {
-  throw InputError(name + ":" + std::to_string(number) +
-                   ": error: this line is no row of a sweep; name a file that trainsim sweep wrote, as it wrote it");
+  throw InputError(
+      name + ":" + std::to_string(number) +
+      ": error: this line is no row of a sweep; name a file that trainsim sweep wrote, as it wrote it");
 }
 
 }  // namespace
@@ -115,7 +117,8 @@ RowLines read_lines(const std::string& text, const std::string& name) {
     ++number;
     if (rows.format == RowFormat::kCsv && number == 1) {
       if (!line.ends_with(",point,points,sweep"))
-        throw InputError(name + ":1: error: this is no file of a sweep: its last columns are not point, points and sweep");
+        throw InputError(
+            name + ":1: error: this is no file of a sweep: its last columns are not point, points and sweep");
       rows.header = std::move(line);
     } else {
       std::optional<Identity> identity = identity_of(line, rows.format);

@@ -92,7 +92,8 @@ class RangeReader {
     std::size_t end = 0;
     while (end < rest_.size() && rest_[end] == ' ') ++end;
     const std::size_t letters = end;
-    while (end < rest_.size() && (std::isalpha(static_cast<unsigned char>(rest_[end])) != 0 || rest_[end] == '/'))
+    while (end < rest_.size() &&
+           (std::isalpha(static_cast<unsigned char>(rest_[end])) != 0 || rest_[end] == '/'))
       ++end;
     if (end == letters) return "";
     const std::string found(rest_.substr(0, end));

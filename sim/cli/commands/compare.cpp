@@ -28,6 +28,7 @@ std::string formatted(const report::Comparison& comparison, Format format) {
       return report::to_csv(comparison);
     case Format::kText:
     case Format::kMarkdown:
+    case Format::kJsonLines:
       break;
   }
   return report::to_text(comparison);

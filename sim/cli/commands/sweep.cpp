@@ -37,8 +37,10 @@ std::optional<std::string> environment(const std::string& name) {
 
 /// The format that a file's name asks for.
 Format format_of(const std::string& file) {
-  const std::map<std::string, Format> formats = {
-      {".jsonl", Format::kJsonLines}, {".ndjson", Format::kJsonLines}, {".json", Format::kJson}, {".csv", Format::kCsv}};
+  const std::map<std::string, Format> formats = {{".jsonl", Format::kJsonLines},
+                                                 {".ndjson", Format::kJsonLines},
+                                                 {".json", Format::kJson},
+                                                 {".csv", Format::kCsv}};
   const auto found = formats.find(std::filesystem::path(file).extension().string());
   return found == formats.end() ? Format::kText : found->second;
 }
@@ -59,9 +61,10 @@ class SweepCommand : public Command {
     add_list(app, "--vary", vary_, "KEY=VALUES",
              "values of a key, as in plan.micro_batch_size=1,2,4 or 1..64*2 (doubling), 1..8, 1..9+2; "
              "repeatable: every combination is a point");
-    add_list(app, "--zip", zip_, "KEY=VALUES",
-             "as --vary, but the first values of all --zip together are one point, the second ones another, and "
-             "so on");
+    add_list(
+        app, "--zip", zip_, "KEY=VALUES",
+        "as --vary, but the first values of all --zip together are one point, the second ones another, and "
+        "so on");
     app.add_option("--plans", plans_, "a YAML list of plans, or a .csv table whose columns are keys")
         ->type_name("FILE");
     add_jobs(app, workers_, "points to simulate");
@@ -119,7 +122,8 @@ class SweepCommand : public Command {
     const bool by_rows = common_.format == Format::kJsonLines || common_.format == Format::kCsv;
     if (resume_ && (file.empty() || !by_rows)) {
       throw InputError(
-          "trainsim: error: --resume needs a file of rows to go on with; give -o FILE with --format jsonl or csv");
+          "trainsim: error: --resume needs a file of rows to go on with; give -o FILE with --format jsonl or "
+          "csv");
     }
   }
 
@@ -158,11 +162,12 @@ class SweepCommand : public Command {
   int write_at_end(const SweepTask& task) {
     OutputFile output(common_.output);
     std::vector<sweep::Row> rows;
-    const SweepOutcome outcome =
-        run_sweep(task, [&rows](sweep::Row row, const std::function<void()>&) { rows.push_back(std::move(row)); });
+    const SweepOutcome outcome = run_sweep(
+        task, [&rows](sweep::Row row, const std::function<void()>&) { rows.push_back(std::move(row)); });
     // A file appears only when it is complete.
     const bool partial_file = outcome.signal != 0 && !common_.output.empty();
-    if (!partial_file) output.write(common_.format == Format::kJson ? json_list(rows) : report::sweep_text(rows));
+    if (!partial_file)
+      output.write(common_.format == Format::kJson ? json_list(rows) : report::sweep_text(rows));
     if (outcome.signal == 0) return finished(outcome);
     return interrupted(outcome, rows.size(), task.points.size(),
                        "with -o FILE and --format jsonl or csv, --resume could go on");
@@ -176,7 +181,8 @@ class SweepCommand : public Command {
 
   static int finished(const SweepOutcome& outcome) {
     if (outcome.failed == 0) return kDone;
-    spdlog::error("the simulation of {} points failed; the error column of their rows says how", outcome.failed);
+    spdlog::error("the simulation of {} points failed; the error column of their rows says how",
+                  outcome.failed);
     return kFailure;
   }
 

@@ -9,12 +9,12 @@ namespace trainsim::config {
 namespace {
 
 TEST(FlowText, IsOnOneLineAndReadsBackAsTheSame) {
-  const std::string text = flow_text(
-      parsed("a: 1\n"
-             "b:\n"
-             "  - x y\n"
-             "  - {c: null, d: \"8\"}\n"
-             "e: 'it''s'\n"));
+  const std::string text =
+      flow_text(parsed("a: 1\n"
+                       "b:\n"
+                       "  - x y\n"
+                       "  - {c: null, d: \"8\"}\n"
+                       "e: 'it''s'\n"));
   EXPECT_EQ(text, "{a: 1, b: [x y, {c: null, d: '8'}], e: 'it''s'}");
   EXPECT_EQ(flow_text(parsed(text)), text);
 }

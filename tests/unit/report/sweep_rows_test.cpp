@@ -53,38 +53,46 @@ const std::string kMicro = "plan.micro_batch_size";
 
 TEST(SweepNotes, NameTheKneeInMicroBatches) {
   // Batches of 32, 64 and 128 sequences on 2 ranks, 2 sequences at a time: 8, 16 and 32 micro-batches.
-  const auto notes = notes_of({{kGlobal, 32, 2, 32, 100}, {kGlobal, 64, 2, 64, 110}, {kGlobal, 128, 2, 128, 110.5}});
+  const auto notes =
+      notes_of({{kGlobal, 32, 2, 32, 100}, {kGlobal, 64, 2, 64, 110}, {kGlobal, 128, 2, 128, 110.5}});
   ASSERT_EQ(notes.size(), 3U);
   EXPECT_EQ(notes[0],
             "Most tokens/s per GPU of what fits: plan.global_batch_size=128 with 110.5 (2.000 s per step).");
-  EXPECT_EQ(notes[1],
-            "Beyond m = 16 micro-batches (plan.global_batch_size = 64) a doubling gains under 1 % in tokens/s per "
-            "GPU.");
-  EXPECT_EQ(notes[2],
-            "Memory is no limit here: m = 32 micro-batches (plan.global_batch_size = 128), the largest, leaves "
-            "1.00 GiB.");
+  EXPECT_EQ(
+      notes[1],
+      "Beyond m = 16 micro-batches (plan.global_batch_size = 64) a doubling gains under 1 % in tokens/s per "
+      "GPU.");
+  EXPECT_EQ(
+      notes[2],
+      "Memory is no limit here: m = 32 micro-batches (plan.global_batch_size = 128), the largest, leaves "
+      "1.00 GiB.");
 }
 
 TEST(SweepNotes, SayWhenThereIsNoKnee) {
   const auto notes = notes_of({{kGlobal, 2, 1, 2, 100}, {kGlobal, 4, 1, 4, 105}});
   EXPECT_EQ(notes[1],
-            "No knee up to m = 2 micro-batches (plan.global_batch_size = 4), the largest here that fits: a doubling "
+            "No knee up to m = 2 micro-batches (plan.global_batch_size = 4), the largest here that fits: a "
+            "doubling "
             "still gains 5.0 % in tokens/s per GPU.");
 }
 
 TEST(SweepNotes, NameTheMemoryLimit) {
-  const auto notes = notes_of({{kMicro, 1, 1, 16, 100}, {kMicro, 2, 2, 16, 100.5}, {kMicro, 4, 4, 16, 130, -2.5}});
-  EXPECT_EQ(notes[0], "Most tokens/s per GPU of what fits: plan.micro_batch_size=2 with 100.5 (2.000 s per step).");
+  const auto notes =
+      notes_of({{kMicro, 1, 1, 16, 100}, {kMicro, 2, 2, 16, 100.5}, {kMicro, 4, 4, 16, 130, -2.5}});
+  EXPECT_EQ(notes[0],
+            "Most tokens/s per GPU of what fits: plan.micro_batch_size=2 with 100.5 (2.000 s per step).");
   EXPECT_EQ(notes[1], "Beyond plan.micro_batch_size = 1 a doubling gains under 1 % in tokens/s per GPU.");
   EXPECT_EQ(notes[2],
-            "Memory limit: plan.micro_batch_size = 2 is the largest that fits; plan.micro_batch_size = 4 needs 2.50 "
+            "Memory limit: plan.micro_batch_size = 2 is the largest that fits; plan.micro_batch_size = 4 "
+            "needs 2.50 "
             "GiB more than a GPU has.");
 }
 
 TEST(SweepNotes, SayWhenNothingFits) {
   const auto notes = notes_of({{kMicro, 1, 1, 16, 100, -1}, {kMicro, 2, 2, 16, 101, -3}});
   ASSERT_EQ(notes.size(), 1U);
-  EXPECT_EQ(notes[0], "Nothing fits into memory: even plan.micro_batch_size = 1 needs 1.00 GiB more than a GPU has.");
+  EXPECT_EQ(notes[0],
+            "Nothing fits into memory: even plan.micro_batch_size = 1 needs 1.00 GiB more than a GPU has.");
 }
 
 TEST(SweepNotes, SayWhenTheHostIsFull) {
@@ -92,9 +100,10 @@ TEST(SweepNotes, SayWhenTheHostIsFull) {
   for (Cell& cell : rows.back()) {
     if (cell.column == "fits") cell.text = "false";
   }
-  EXPECT_EQ(sweep_notes(rows).back(),
-            "Memory limit: plan.micro_batch_size = 1 is the largest that fits; plan.micro_batch_size = 2 offloads "
-            "more than the host holds.");
+  EXPECT_EQ(
+      sweep_notes(rows).back(),
+      "Memory limit: plan.micro_batch_size = 1 is the largest that fits; plan.micro_batch_size = 2 offloads "
+      "more than the host holds.");
 }
 
 TEST(SweepNotes, OtherKeysHaveNoKnee) {

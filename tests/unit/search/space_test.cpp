@@ -113,8 +113,7 @@ TEST(Space, TakesSchedulesThatSuit) {
   const Enumeration found = enumerate(space, tiny());
   ASSERT_EQ(found.legal.size(), 3U);
   EXPECT_TRUE(found.illegal.empty());
-  for (const Candidate& candidate : found.legal)
-    EXPECT_EQ(candidate.schedule, plan::ScheduleKind::kOneFOneB);
+  for (const Candidate& candidate : found.legal) EXPECT_EQ(candidate.schedule, plan::ScheduleKind::kOneFOneB);
 }
 
 /// Left open it is free; written, it is meant.

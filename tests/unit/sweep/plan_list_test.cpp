@@ -58,8 +58,9 @@ TEST(PlanList, CsvHasAHeaderOfKeysAndEmptyCells) {
 }
 
 TEST(PlanList, FaultsHavePlaces) {
-  EXPECT_EQ(error_of("plans.csv", "tensor_parallel,gpus\n8\n"),
-            "plans.csv:2:1: error: the line has 1 cells, but the header names 2 columns\n    2 | 8\n      | ^");
+  EXPECT_EQ(
+      error_of("plans.csv", "tensor_parallel,gpus\n8\n"),
+      "plans.csv:2:1: error: the line has 1 cells, but the header names 2 columns\n    2 | 8\n      | ^");
   EXPECT_EQ(error_of("plans.csv", "tensor_parallel\n"),
             "plans.csv: error: the list has no plans; a sweep needs at least one");
   EXPECT_NE(error_of("plans.yaml", "tensor_parallel: 8\n").find("a list of plans is needed here"),

@@ -117,8 +117,9 @@ TEST(Rank, ShardsAreGivenAsKOfN) {
 
 TEST(Rank, AutomaticShardsComeFromGnuParallel) {
   EXPECT_EQ(parsed("auto/8", {{"PARALLEL_SEQ", "3"}}), "3/8 GNU parallel's job 3");
-  EXPECT_EQ(parsed("auto/8", {{"PARALLEL_SEQ", "9"}}),
-            "trainsim: error: --shard auto/8: GNU parallel's job 9 is none of 1 to 8; start one job per shard");
+  EXPECT_EQ(
+      parsed("auto/8", {{"PARALLEL_SEQ", "9"}}),
+      "trainsim: error: --shard auto/8: GNU parallel's job 9 is none of 1 to 8; start one job per shard");
   EXPECT_EQ(parsed("auto/4", {{"PMI_RANK", "3"}, {"PMI_SIZE", "4"}}), "4/4 MPI rank 3");
   EXPECT_EQ(parsed("auto/4", {}),
             "trainsim: error: --shard auto/4: the environment names no rank among 4 (PARALLEL_SEQ, "

@@ -92,9 +92,10 @@ TEST(SweepRow, OtherFilesAreRefused) {
   };
   EXPECT_EQ(error_of("a,b\n1,2\n"),
             "x.jsonl:1: error: this is no file of a sweep: its last columns are not point, points and sweep");
-  EXPECT_EQ(error_of(kJson + "\n{\"a\":1}\n"),
-            "x.jsonl:2: error: this line is no row of a sweep; name a file that trainsim sweep wrote, as it wrote "
-            "it");
+  EXPECT_EQ(
+      error_of(kJson + "\n{\"a\":1}\n"),
+      "x.jsonl:2: error: this line is no row of a sweep; name a file that trainsim sweep wrote, as it wrote "
+      "it");
   EXPECT_NE(error_of(kHeader + "\n" + kJson + "\n"), "");
   EXPECT_NE(error_of(kJson + "\n" + kCsv + "\n"), "");
 }

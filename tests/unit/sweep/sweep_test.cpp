@@ -39,15 +39,22 @@ TEST(Sweep, ZippedListsGoTogether) {
 }
 
 TEST(Sweep, ZippedListsNeedTheSameLength) {
-  EXPECT_EQ(error_of([] { zip_axis({"a=1,2,4", "b=8,4"}); }),
-            "trainsim: error: --zip b has 2 values, but a has 3; zipped lists need the same length (for every "
-            "combination use --vary)");
+  EXPECT_EQ(
+      error_of([] {
+        zip_axis({"a=1,2,4", "b=8,4"});
+      }),
+      "trainsim: error: --zip b has 2 values, but a has 3; zipped lists need the same length (for every "
+      "combination use --vary)");
 }
 
 TEST(Sweep, KeysAreVariedOnce) {
-  EXPECT_EQ(error_of([] { Sweep({vary_axis("a=1"), vary_axis("a=2")}); }),
+  EXPECT_EQ(error_of([] {
+              Sweep({vary_axis("a=1"), vary_axis("a=2")});
+            }),
             "trainsim: error: a is varied twice; vary it once, with all of its values");
-  EXPECT_EQ(error_of([] { Sweep({vary_axis("p.r=1"), vary_axis("p.r.layers=2")}); }),
+  EXPECT_EQ(error_of([] {
+              Sweep({vary_axis("p.r=1"), vary_axis("p.r.layers=2")});
+            }),
             "trainsim: error: p.r and p.r.layers overlap; vary it once, with all of its values");
   EXPECT_EQ(Sweep({vary_axis("p.r=1"), vary_axis("p.rest=2")}).size(), 1U);
 }

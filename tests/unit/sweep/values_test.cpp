@@ -67,9 +67,11 @@ TEST(SweepValues, PathsWithTwoDotsAreNoRanges) {
 }
 
 TEST(SweepValues, BadListsAreRefused) {
-  EXPECT_EQ(error_of(""), "trainsim: error: --vary k: there are no values; write for example 1,2,4 or 1..64*2");
-  EXPECT_EQ(error_of("1,,2"),
-            "trainsim: error: --vary k: there is an empty value between two commas; remove it, or write null");
+  EXPECT_EQ(error_of(""),
+            "trainsim: error: --vary k: there are no values; write for example 1,2,4 or 1..64*2");
+  EXPECT_EQ(
+      error_of("1,,2"),
+      "trainsim: error: --vary k: there is an empty value between two commas; remove it, or write null");
   EXPECT_EQ(error_of("1..x"),
             "trainsim: error: --vary k: '1..x' is no range; write 1..8, 1..9+2 (steps of 2) or 1..64*2 "
             "(doubling)");
@@ -79,17 +81,19 @@ TEST(SweepValues, BadListsAreRefused) {
 }
 
 TEST(SweepValues, RangesMustGrowAndEnd) {
-  EXPECT_EQ(error_of("8..1"),
-            "trainsim: error: --vary k: the range '8..1' ends below its start; write the smaller number first");
+  EXPECT_EQ(
+      error_of("8..1"),
+      "trainsim: error: --vary k: the range '8..1' ends below its start; write the smaller number first");
   EXPECT_EQ(error_of("1..8*1"),
             "trainsim: error: --vary k: the range '1..8*1' does not grow; '*' needs a factor above 1 and a "
             "start above 0");
   EXPECT_NE(error_of("0..8*2").find("does not grow"), std::string::npos);
   EXPECT_EQ(error_of("1..8+0"),
             "trainsim: error: --vary k: the range '1..8+0' does not grow; '+' needs a step above 0");
-  EXPECT_EQ(error_of("1..1000000"),
-            "trainsim: error: --vary k: the range '1..1000000' has more than 100000 values; take larger steps, "
-            "such as '*2'");
+  EXPECT_EQ(
+      error_of("1..1000000"),
+      "trainsim: error: --vary k: the range '1..1000000' has more than 100000 values; take larger steps, "
+      "such as '*2'");
   EXPECT_EQ(error_of("1..99999999999999999999*10"),
             "trainsim: error: --vary k: the range '1..99999999999999999999*10' has numbers above 2^53; list "
             "them instead");
