@@ -76,8 +76,9 @@ bool OutputFile::clash(const std::string& path, const std::string& other) {
   namespace fs = std::filesystem;
   std::error_code error;
   if (fs::equivalent(path, other, error)) return true;
-  const fs::path resolved = fs::weakly_canonical(path, error);
-  return !error && resolved == fs::weakly_canonical(other, error);
+  // Of a path that begins with nothing that exists, weakly_canonical keeps the relative form.
+  const fs::path resolved = fs::weakly_canonical(fs::absolute(path), error);
+  return !error && resolved == fs::weakly_canonical(fs::absolute(other), error);
 }
 
 void OutputFile::open() {

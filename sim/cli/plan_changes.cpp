@@ -77,9 +77,13 @@ void add_splits(const ParallelPlan& plan, std::vector<Candidate>& list) {
   const auto add = [&](std::int64_t t, std::int64_t p) {
     const std::int64_t data = plan.gpus / (t * p);
     std::string label;
-    if (t != tensor) label += "TP " + from_to(tensor, t) + ", ";
-    if (p != pipeline) label += "PP " + from_to(pipeline, p) + ", ";
-    label += "DP " + from_to(plan.data_parallel, data);
+    const auto name = [&label](const char* dimension, std::int64_t from, std::int64_t to) {
+      if (from == to) return;
+      label += std::string(label.empty() ? "" : ", ").append(dimension).append(" ").append(from_to(from, to));
+    };
+    name("TP", tensor, t);
+    name("PP", pipeline, p);
+    name("DP", plan.data_parallel, data);
     list.push_back({label, with_split(plan, t, p)});
   };
   if (tensor % 2 == 0) add(tensor / 2, pipeline);

@@ -119,8 +119,8 @@ Finding kernel_finding(const Summary& summary, const WhatIf& what_if) {
       [](const KernelGain& a, const KernelGain& b) { return a.if_twice_as_fast < b.if_twice_as_fast; });
   if (most != what_if.kernels.end()) {
     finding.advice = "The kernel that matters most is '" + most->name +
-                     "': twice as fast, the step would take " +
-                     percent(1.0 - most->if_twice_as_fast / what_if.step_time) + " less.";
+                     "': were it twice as fast, the step would be " +
+                     percent(1.0 - most->if_twice_as_fast / what_if.step_time) + " shorter.";
   }
   return finding;
 }

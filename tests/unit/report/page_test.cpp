@@ -95,8 +95,9 @@ TEST(Diagnosis, SaysWhenNothingHelps) {
 TEST(Diagnosis, NamesTheKernelThatMattersMost) {
   WhatIf what_if{12, {{"large", 11.4, 10.8}, {"critical", 10.8, 9.6}}, {}};
   const Diagnosis diagnosis = diagnose(written_by_hand().summary(), what_if);
-  EXPECT_EQ(diagnosis.findings[2].advice,
-            "The kernel that matters most is 'critical': twice as fast, the step would take 10.0 % less.");
+  EXPECT_EQ(
+      diagnosis.findings[2].advice,
+      "The kernel that matters most is 'critical': were it twice as fast, the step would be 10.0 % shorter.");
 }
 
 TEST(Escaping, NothingEndsTheScriptOrTheText) {

@@ -62,6 +62,9 @@ function showSummary() {
   byId("command").textContent = data.command;
 }
 
+/** Costs of a smaller share of the step are not worth a bar. */
+const tiny = 1e-5;
+
 /** Bars of the waterfall with where they begin, in seconds. */
 function placedBars() {
   let at = 0;
@@ -69,7 +72,7 @@ function placedBars() {
     const begin = bar.is_total ? 0 : Math.min(at, at + bar.seconds);
     at = bar.is_total ? bar.seconds : at + bar.seconds;
     return Object.assign({begin, end: begin + Math.abs(bar.seconds)}, bar);
-  });
+  }).filter((bar) => Math.abs(bar.seconds) > tiny * step);
 }
 
 function showEfficiency() {
