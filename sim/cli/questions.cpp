@@ -72,6 +72,7 @@ std::string Questions::formatted(const report::Summary& summary, const Subject& 
       return runs_.empty() ? report::to_csv(summary) : report::to_csv(comparison);
     case Format::kText:
     case Format::kMarkdown:
+    case Format::kJsonLines:
       break;
   }
   return report::to_text(summary) + report::what_if_text(comparison);

@@ -23,6 +23,7 @@ std::string formatted(const report::NeighbourReport& report, Format format) {
       return report::to_csv(report);
     case Format::kText:
     case Format::kMarkdown:
+    case Format::kJsonLines:
       break;
   }
   return report::to_text(report);

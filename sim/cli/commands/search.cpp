@@ -32,6 +32,7 @@ std::string formatted(const report::SearchReport& report, Format format) {
       return report::to_csv(report);
     case Format::kText:
     case Format::kMarkdown:
+    case Format::kJsonLines:
       break;
   }
   return report::to_text(report);

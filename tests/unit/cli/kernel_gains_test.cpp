@@ -35,7 +35,7 @@ program::Job small_job() {
 TEST(KernelGains, AreStepTimesWithFasterKernels) {
   report::Summary summary;
   summary.step_time = 14;
-  summary.kernels = {{"a", "matmul", 8}, {"b", "memory", 6}, {"small", "memory", 0.01}};
+  summary.kernels = {{"a", "matmul", "", 8}, {"b", "memory", "", 6}, {"small", "memory", "", 0.01}};
   const std::vector<report::KernelGain> gains = kernel_gains(small_job(), summary, {});
   // Of 14 s "a" takes 8 and "b" 6; what takes less than 1 % is not tried.
   ASSERT_EQ(gains.size(), 2U);
@@ -52,7 +52,7 @@ TEST(KernelGains, StopWhereTheHostIsTheLimit) {
   job.programs[0].segments[1].launch_seconds = 13;
   report::Summary summary;
   summary.step_time = 14;
-  summary.kernels = {{"a", "matmul", 8}};
+  summary.kernels = {{"a", "matmul", "", 8}};
   EXPECT_DOUBLE_EQ(kernel_gains(job, summary, {})[0].if_free, 13);
 }
 
