@@ -154,12 +154,22 @@ TEST_F(WhatIf, ValuesThatCantBeReadAreErrorsWithACure) {
       error("network.latency=1 us"),
       "trainsim: error: --what-if network.latency=1 us: network.latency takes relative values only, such as "
       "+20%, -10% or x2");
-  EXPECT_EQ(error("network.oversubscription=x2"),
-            "trainsim: error: --what-if network.oversubscription=x2: network.oversubscription stands for "
-            "cluster.fabric.oversubscription, which has no value in this configuration");
+  EXPECT_NE(error("plan.tensor_paralel=x2").find("(did you mean 'plan.tensor_parallel'?)"),
+            std::string::npos);
   EXPECT_EQ(
       error("cluster.max_gpus=x2"),
       "trainsim: error: --what-if cluster.max_gpus=x2: cluster.max_gpus has no value in this configuration");
+}
+
+TEST_F(WhatIf, AShortNameNeedsWhatItStandsFor) {
+  write("topologies/clusters/alone.yaml",
+        "gpu: chip\ngpus_per_node: 8\ncollective_latency: 8 us\npoint_to_point_latency: 5 us\n"
+        "intra_node: {kind: nvswitch, bandwidth: 300 GB/s, efficiency: 0.8, latency: 1 us}\n");
+  base_ = loaded(write("alone.yaml", "model: small\ncluster: alone\ngpus: 8\nplan: {}\n"));
+  const std::string message =
+      "network.nic stands for cluster.nic.bandwidth, which has no value in this configuration";
+  EXPECT_EQ(error("network.nic=x2"), "trainsim: error: --what-if network.nic=x2: " + message);
+  EXPECT_EQ(error("network.nic=800 Gb/s"), "trainsim: error: --what-if network.nic=800 Gb/s: " + message);
 }
 
 TEST(Changes, AreSplitAtCommasOutsideOfBracketsAndQuotes) {
