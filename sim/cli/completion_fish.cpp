@@ -45,7 +45,7 @@ std::string value_switches(const Candidates& candidates) {
   for (const std::string& word : candidates.words) words.append(word).append(" ");
   if (!candidates.presets.empty())
     words.append("(__trainsim_presets ").append(candidates.presets).append(")");
-  std::string text = candidates.files ? " -F" : "";
+  std::string text = candidates.files ? " -F" : " -f";
   if (!words.empty()) text.append(" -a ").append(quoted(words));
   return text;
 }

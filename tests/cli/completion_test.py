@@ -185,7 +185,8 @@ class Manual(WithScripts):
             self.assertIn("--require-fit", re.sub(r"\x1b\[[0-9;]*m|.\x08", "", done.stdout).replace("‐", "-"))
         if shutil.which("mandoc"):
             done = subprocess.run(["mandoc", "-Tlint", "-Wwarning", str(path)], capture_output=True, text=True, check=False)
-            self.assertEqual((done.stdout, done.returncode), ("", 0))
+            # The page has no date, so that it does not depend on the day on which it was written.
+            self.assertEqual([line for line in done.stdout.splitlines() if 'missing date, using ""' not in line], [])
 
 
 class BadInput(unittest.TestCase):
