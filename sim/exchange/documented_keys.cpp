@@ -122,7 +122,12 @@ std::map<std::string, std::string> read_page() {
 
 std::string documented(const std::string& path) {
   static const std::map<std::string, std::string> descriptions = read_page();
-  const auto found = descriptions.find(path);
+  auto found = descriptions.find(path);
+  // Operations share one line of the page, in which NAME stands for theirs.
+  const std::size_t name = path.find('.') + 1;
+  const std::size_t end = path.find('.', name);
+  if (found == descriptions.end() && end != std::string::npos)
+    found = descriptions.find(path.substr(0, name) + "NAME" + path.substr(end));
   return found == descriptions.end() ? "" : found->second;
 }
 

@@ -102,7 +102,10 @@ async function hoverOne(page, width) {
     await page.keyboard.press("+");
     slot = await middleSlot(page);
   }
+  // Where it is already, a pointer that is moved tells the page nothing.
+  await page.mouse.move(0, 0);
   await page.mouse.move(slot.x, slot.y);
+  await page.waitForFunction(() => !document.querySelector("#tooltip").hidden, {timeout: 5000}).catch(() => {});
   return [slot, await page.$eval("#tooltip", (box) => box.hidden ? "" : box.textContent)];
 }
 
