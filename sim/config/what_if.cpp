@@ -39,7 +39,7 @@ Change parse_change(const std::string& text, const std::string& where) {
   change.where = where + " " + clip(text);
   if (equals == std::string::npos)
     change.fail("a change needs a '=', as in gpu.hbm_bandwidth=+20% or network.nic=800 Gb/s");
-  const auto trimmed = [](std::string part) {
+  const auto trimmed = [](const std::string& part) {
     const std::size_t begin = std::min(part.find_first_not_of(' '), part.size());
     return part.substr(begin, part.find_last_not_of(' ') + 1 - begin);
   };

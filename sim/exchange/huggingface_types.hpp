@@ -21,7 +21,7 @@ struct ModelType {
   std::int64_t head_dim = 0;         // 0 = hidden size / heads
   double dropout = 0;
   /// What the type has and this version leaves out; may be empty.
-  std::string_view left_out = "";
+  std::string_view left_out = {};
 };
 
 /// What blocks with attention and MLP side by side are simulated as.

@@ -155,6 +155,7 @@ Imported import_files(const ImportRequest& request) {
   }
   if (request.gpus) all.set("gpus", *request.gpus, "--gpus");
   std::vector<std::string> names;
+  names.reserve(files.size());
   for (const File& file : files) names.push_back(std::filesystem::path(file.name).filename().string());
   Imported imported;
   imported.yaml = to_yaml(all, names);

@@ -304,7 +304,7 @@ std::string open_variable(const std::string& text) {
   const std::size_t start = text.find(kOpenBegin);
   if (start == std::string::npos) return "";
   const std::size_t end = text.find(kOpenEnd, start);
-  const std::string name = text.substr(start + 2, end - start - 2);
+  std::string name = text.substr(start + 2, end - start - 2);
   for (const char letter : name) {
     if (!is_name_letter(letter)) return "";
   }

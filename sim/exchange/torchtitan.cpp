@@ -178,7 +178,7 @@ class Torchtitan {
     std::string path;
     const toml::node* node = find(paths, &path);
     if (node == nullptr) return std::nullopt;
-    const auto value = node->value_exact<std::string>();
+    auto value = node->value_exact<std::string>();
     if (!value) wrong(path, "a text", *node);
     return value;
   }

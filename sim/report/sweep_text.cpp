@@ -156,7 +156,7 @@ double size_in(const BatchSweep& sweep, const Row& row) {
 
 /// "plan.micro_batch_size = 2", or "m = 48 micro-batches (plan.global_batch_size = 768)".
 std::string size_text(const BatchSweep& sweep, const Row& row) {
-  const std::string value = sweep.key + " = " + text_in(row, sweep.key);
+  std::string value = sweep.key + " = " + text_in(row, sweep.key);
   if (sweep.key == "plan.micro_batch_size") return value;
   const double unit = number_in(row, "micro_batch_size") * number_in(row, "data_parallel");
   const std::int64_t count = std::llround(number_in(row, "global_batch_size") / unit);

@@ -62,7 +62,7 @@ std::string cut_fingerprint(std::string_view& text) {
   std::size_t begin = text.size();
   while (begin > 0 && (is_digit(text[begin - 1]) || (text[begin - 1] >= 'a' && text[begin - 1] <= 'f')))
     --begin;
-  const std::string found(text.substr(begin));
+  std::string found(text.substr(begin));
   text.remove_suffix(text.size() - begin);
   return found;
 }

@@ -96,7 +96,7 @@ class RangeReader {
            (std::isalpha(static_cast<unsigned char>(rest_[end])) != 0 || rest_[end] == '/'))
       ++end;
     if (end == letters) return "";
-    const std::string found(rest_.substr(0, end));
+    std::string found(rest_.substr(0, end));
     rest_.remove_prefix(end);
     return found;
   }
