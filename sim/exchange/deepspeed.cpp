@@ -70,8 +70,6 @@ const std::set<std::string>& harmless_zero_keys() {
 /// Keys of zero_optimization that matter and that this version has nothing for.
 const std::map<std::string, std::string>& unsupported_zero_keys() {
   static const std::map<std::string, std::string> keys = {
-      {"offload_param", "parameters stay on the GPU"},
-      {"offload_optimizer", "the optimizer stays on the GPU"},
       {"cpu_offload", "the optimizer stays on the GPU"},
       {"cpu_offload_param", "parameters stay on the GPU"},
       {"zenflow", "the optimizer stays on the GPU"},
@@ -173,10 +171,11 @@ class DeepSpeed {
     std::int64_t group = 0;
     if (group_size > 0) group = json_.count("zero_optimization.mics_shard_size").value_or(0);
     const std::string origin = zero == nullptr ? "no zero_optimization" : "zero_optimization.stage";
-    if (stage > 0 && group > 0) {
-      out_.set("plan.sharding",
-               "{stage: " + std::to_string(stage) + ", group: " + std::to_string(group) + "}",
-               origin + ", mics_shard_size");
+    const std::string offload = stage > 0 ? offloaded() : "";
+    if (stage > 0 && (group > 0 || !offload.empty())) {
+      const std::string groups = group > 0 ? ", group: " + std::to_string(group) : "";
+      out_.set("plan.sharding", "{stage: " + std::to_string(stage) + groups + offload + "}",
+               origin + (group > 0 ? ", mics_shard_size" : "") + (offload.empty() ? "" : ", offload_*"));
     } else {
       out_.set("plan.sharding", stage == 0 ? std::string("none") : "zero" + std::to_string(stage), origin);
     }
@@ -199,6 +198,20 @@ class DeepSpeed {
     if (zero != nullptr && zero->is_object()) zero_rest(*zero);
   }
 
+  /// ", offload: {optimizer: cpu, parameters: nvme}", or nothing.
+  std::string offloaded() const {
+    std::string places;
+    for (const auto& [key, ours] :
+         {std::pair("offload_optimizer", "optimizer"), {"offload_param", "parameters"}}) {
+      const std::string device =
+          json_.text(std::string("zero_optimization.") + key + ".device").value_or("none");
+      if (device == "none") continue;
+      if (!places.empty()) places += ", ";
+      places.append(ours).append(": ").append(device);
+    }
+    return places.empty() ? "" : ", offload: {" + places + "}";
+  }
+
   static bool is_off(const nlohmann::json& value) {
     if (value.is_null() || (value.is_boolean() && !value.get<bool>())) return true;
     if (value.is_number() && value.get<double>() <= 1) return true;
@@ -208,7 +221,8 @@ class DeepSpeed {
   }
 
   void zero_rest(const nlohmann::json& zero) {
-    const std::set<std::string> used = {"stage", "overlap_comm", "reduce_bucket_size", "mics_shard_size"};
+    const std::set<std::string> used = {"stage",           "overlap_comm",      "reduce_bucket_size",
+                                        "mics_shard_size", "offload_optimizer", "offload_param"};
     for (const auto& [key, value] : zero.items()) {
       if (used.count(key) > 0) continue;
       const auto known = unsupported_zero_keys().find(key);

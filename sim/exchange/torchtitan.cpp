@@ -249,21 +249,25 @@ class Torchtitan {
     const std::string reshard = text({"parallelism.fsdp_reshard_after_forward"}).value_or("default");
     // By default parameters stay gathered with a pipeline, whose micro-batches would gather them again.
     const bool keeps = reshard == "never" || (reshard == "default" && stages_ > 1);
+    const bool offloads =
+        flag({"training.enable_cpu_offload", "experimental.enable_cpu_offload"}).value_or(false);
     if (shards_ == 1) {
       out_.set("plan.sharding", std::string("none"), "data_parallel_shard_degree 1");
-    } else if (!keeps && (replicas_ == 1 || shards_ < 1)) {
+    } else if (!keeps && !offloads && (replicas_ == 1 || shards_ < 1)) {
       out_.set("plan.sharding", std::string("zero3"), "FSDP");
     } else {
       std::string value = "{stage: 3";
       if (replicas_ > 1 && shards_ > 0) value += ", group: " + std::to_string(shards_);
       if (keeps) value += ", reshard_after_forward: false";
-      out_.set("plan.sharding", value + "}", keeps ? "FSDP, fsdp_reshard_after_forward" : "hybrid FSDP");
+      if (offloads) value += ", offload: {optimizer: cpu, parameters: cpu}";
+      std::string origin = replicas_ > 1 && shards_ > 0 ? "hybrid FSDP" : "FSDP";
+      if (keeps) origin += ", fsdp_reshard_after_forward";
+      if (offloads) origin += ", enable_cpu_offload";
+      out_.set("plan.sharding", value + "}", origin);
     }
     if (replicas_ > 1 && shards_ < 1)
       out_.remark(Reason::kUnsupported, "data_parallel_replicate_degree " + std::to_string(replicas_),
                   "how many ranks hold a copy follows from the number of GPUs; give --gpus");
-    if (flag({"training.enable_cpu_offload", "experimental.enable_cpu_offload"}).value_or(false))
-      out_.remark(Reason::kUnsupported, "enable_cpu_offload", "nothing is offloaded");
   }
 
   void batch() {
