@@ -23,8 +23,7 @@ Experiment with(Experiment experiment, const Recompute& recompute) {
 }
 
 Verdict verdict_of(const Experiment& experiment) {
-  const MemoryEstimate memory = estimate_memory(experiment);
-  return report::judge_memory(memory.peak, memory.reserved, available_memory(experiment));
+  return estimate_memory(experiment).verdict;
 }
 
 Recompute block_of(std::int64_t layers) {

@@ -75,7 +75,10 @@ std::optional<Candidate> candidate_of(const Subject& subject, const Overrides& c
   std::optional<Experiment> experiment = variant(subject, change);
   if (!experiment) return std::nullopt;
   const MemoryEstimate memory = estimate_memory(*experiment);
-  return Candidate{change, std::move(*experiment), memory};
+  Candidate candidate{change, std::move(*experiment), memory};
+  // What only the host has no room for is no step towards a plan that fits.
+  if (!memory.fits() && candidate.headroom() >= 0) return std::nullopt;
+  return candidate;
 }
 
 /// Whether two changes set the same key.
@@ -87,7 +90,7 @@ bool collide(const Overrides& a, const Overrides& b) {
 }
 
 bool any_fits(const std::vector<Candidate>& list) {
-  return std::any_of(list.begin(), list.end(), [](const Candidate& each) { return each.headroom() >= 0; });
+  return std::any_of(list.begin(), list.end(), [](const Candidate& each) { return each.memory.fits(); });
 }
 
 /// Most effective first.
@@ -121,8 +124,7 @@ report::MemoryChange change_of(const Candidate& candidate, Seconds base) {
   change.peak_memory = candidate.memory.peak;
   change.peak_reserved = candidate.memory.reserved;
   change.headroom = candidate.headroom();
-  change.verdict = report::judge_memory(candidate.memory.peak, candidate.memory.reserved,
-                                        available_memory(candidate.experiment));
+  change.verdict = candidate.memory.verdict;
   change.relative_step_time = ideal_step_time(candidate.experiment) / base;
   return change;
 }
@@ -142,7 +144,7 @@ std::vector<report::MemoryChange> memory_changes(const Subject& subject, const E
     if (larger.empty()) break;
     list = std::move(larger);
   }
-  if (any_fits(list)) std::erase_if(list, [](const Candidate& each) { return each.headroom() < 0; });
+  if (any_fits(list)) std::erase_if(list, [](const Candidate& each) { return !each.memory.fits(); });
   if (list.size() > kMostTimed) list.resize(kMostTimed);
   const Seconds base = ideal_step_time(experiment);
   std::vector<report::MemoryChange> changes(list.size());

@@ -30,7 +30,7 @@ RankedTrial try_without_contention(const config::Experiment& experiment) {
   RankedTrial trial;
   trial.peak = memory.peak;
   trial.reserved = memory.reserved;
-  trial.verdict = report::judge_memory(memory.peak, memory.reserved, available_memory(experiment));
+  trial.verdict = memory.verdict;
   if (trial.verdict != report::Verdict::kDoesNotFit) trial.step_time = ideal_step_time(experiment);
   return trial;
 }

@@ -131,7 +131,14 @@ MemoryEstimate estimate_memory(const config::Experiment& experiment) {
   const std::vector<program::Program> programs = build_programs(with_few_micro_batches(experiment));
   const std::vector<memory::Profile> profiles = profiles_of(programs);
   const std::size_t most = fullest(profiles);
-  return {profiles[most].peak, reserve(experiment, programs[most]).peak_reserved};
+  const Bytes peak = profiles[most].peak;
+  const Bytes reserved = reserve(experiment, programs[most]).peak_reserved;
+  const Bytes host =
+      lowering::host_memory_of_fullest_node(experiment.model, experiment.plan, experiment.cluster);
+  const bool host_holds = host == 0 || host <= experiment.cluster.host->memory;
+  return {peak, reserved,
+          host_holds ? report::judge_memory(peak, reserved, available_memory(experiment))
+                     : report::Verdict::kDoesNotFit};
 }
 
 program::Job build_job(const config::Experiment& experiment, bool fold) {

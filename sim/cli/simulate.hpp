@@ -19,10 +19,13 @@ program::Timeline run_job(const config::Experiment& experiment, const program::J
 /// Bytes of a GPU that tensors may take.
 Bytes available_memory(const config::Experiment& experiment);
 
-/// Memory of the fullest rank without simulating its time.
+/// Memory of the fullest rank without simulating its time, and whether that and what is offloaded fits, as
+/// simulate() would judge it.
 struct MemoryEstimate {
   Bytes peak = 0;
   Bytes reserved = 0;
+  report::Verdict verdict = report::Verdict::kFits;
+  bool fits() const { return verdict != report::Verdict::kDoesNotFit; }
 };
 MemoryEstimate estimate_memory(const config::Experiment& experiment);
 
