@@ -13,26 +13,13 @@
 #include "sim/cli/command.hpp"
 #include "sim/cli/commands/factories.hpp"
 #include "sim/cli/exit_code.hpp"
+#include "sim/cli/formatted.hpp"
 #include "sim/cli/output_file.hpp"
 #include "sim/cli/progress_bar.hpp"
 
 namespace trainsim::cli {
 
 namespace {
-
-std::string formatted(const report::Comparison& comparison, Format format) {
-  switch (format) {
-    case Format::kJson:
-      return report::to_json(comparison);
-    case Format::kCsv:
-      return report::to_csv(comparison);
-    case Format::kText:
-    case Format::kMarkdown:
-    case Format::kJsonLines:
-      break;
-  }
-  return report::to_text(comparison);
-}
 
 class CompareCommand : public Command {
  public:

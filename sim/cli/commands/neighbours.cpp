@@ -7,6 +7,7 @@
 #include "sim/cli/command.hpp"
 #include "sim/cli/commands/factories.hpp"
 #include "sim/cli/exit_code.hpp"
+#include "sim/cli/formatted.hpp"
 #include "sim/cli/output_file.hpp"
 #include "sim/cli/plan_neighbours.hpp"
 #include "sim/cli/progress_bar.hpp"
@@ -14,20 +15,6 @@
 namespace trainsim::cli {
 
 namespace {
-
-std::string formatted(const report::NeighbourReport& report, Format format) {
-  switch (format) {
-    case Format::kJson:
-      return report::to_json(report);
-    case Format::kCsv:
-      return report::to_csv(report);
-    case Format::kText:
-    case Format::kMarkdown:
-    case Format::kJsonLines:
-      break;
-  }
-  return report::to_text(report);
-}
 
 class NeighboursCommand : public Command {
  public:

@@ -10,6 +10,7 @@
 #include "sim/cli/command.hpp"
 #include "sim/cli/commands/factories.hpp"
 #include "sim/cli/exit_code.hpp"
+#include "sim/cli/formatted.hpp"
 #include "sim/cli/interrupt.hpp"
 #include "sim/cli/output_file.hpp"
 #include "sim/cli/plan_search.hpp"
@@ -23,20 +24,6 @@ using report::Objective;
 
 constexpr std::int64_t kMostPlans = 1000;
 constexpr std::int64_t kMostGpus = 1'000'000;
-
-std::string formatted(const report::SearchReport& report, Format format) {
-  switch (format) {
-    case Format::kJson:
-      return report::to_json(report);
-    case Format::kCsv:
-      return report::to_csv(report);
-    case Format::kText:
-    case Format::kMarkdown:
-    case Format::kJsonLines:
-      break;
-  }
-  return report::to_text(report);
-}
 
 Objective objective_of(const std::string& word) {
   for (const Objective objective : {Objective::kStepTime, Objective::kCost, Objective::kGpus}) {
