@@ -171,7 +171,11 @@ class DeepSpeed {
     std::int64_t group = 0;
     if (group_size > 0) group = json_.count("zero_optimization.mics_shard_size").value_or(0);
     const std::string origin = zero == nullptr ? "no zero_optimization" : "zero_optimization.stage";
-    const std::string offload = stage > 0 ? offloaded() : "";
+    const std::string offload = offloaded();
+    if (stage == 0 && !offload.empty()) {
+      out_.remark(Reason::kUnsupported, "offload_optimizer, offload_param",
+                  "stage 0 shards nothing, and only shards are offloaded");
+    }
     if (stage > 0 && (group > 0 || !offload.empty())) {
       const std::string groups = group > 0 ? ", group: " + std::to_string(group) : "";
       out_.set("plan.sharding", "{stage: " + std::to_string(stage) + groups + offload + "}",

@@ -326,7 +326,8 @@ class Follower {
         ++at_;
         const bool redirects = operation.find_first_of("<>") != std::string::npos;
         if (!redirects) break;
-        // Where the output goes is no word of the command; a placeholder such as <path> goes the same way.
+        // Where the output goes is no word of the command; a blank to fill in such as <path> goes the same
+        // way.
         if (!done() && token().kind == Kind::kWord) ++at_;
         continue;
       }
