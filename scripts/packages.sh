@@ -1,7 +1,10 @@
 # Debian packages that trainsim needs; sourced by the other scripts.
 build_packages="g++ cmake ninja-build pkg-config libsimgrid-dev libyaml-cpp-dev libpugixml-dev libboost-graph-dev libspdlog-dev
-  libcli11-dev nlohmann-json3-dev"
-test_packages="$build_packages libgtest-dev librapidcheck-dev clang-format clang-tidy graphviz python3"
+  libcli11-dev nlohmann-json3-dev zlib1g-dev libtomlplusplus-dev node-d3"
+test_packages="$build_packages libgtest-dev librapidcheck-dev clang-format clang-tidy graphviz python3 python3-yaml
+  python3-jsonschema openmpi-bin parallel dpkg-dev man-db mandoc zsh fish chromium fonts-dejavu-core"
+# Node.js from elsewhere brings npm along, and does not go with Debian's.
+command -v npm >/dev/null 2>&1 || test_packages="$test_packages nodejs npm"
 
 # install_missing PACKAGE…: installs those that are not there, as root or through sudo; else prints the command.
 install_missing() {

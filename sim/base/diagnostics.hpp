@@ -25,4 +25,10 @@ class InputError : public std::runtime_error {
   explicit InputError(const std::string& text) : std::runtime_error(text) {}
 };
 
+/// An InputError that has a misspelt or unknown key among its problems: no value of it could be right.
+class UnknownKeyError : public InputError {
+ public:
+  using InputError::InputError;
+};
+
 }  // namespace trainsim

@@ -2,12 +2,10 @@
 #include "sim/cli/auto_recompute.hpp"
 
 #include <algorithm>
-#include <optional>
 #include <vector>
 
 #include "sim/cli/simulate.hpp"
 #include "sim/cli/variant.hpp"
-#include "sim/report/summary.hpp"
 
 namespace trainsim::cli {
 
@@ -25,8 +23,7 @@ Experiment with(Experiment experiment, const Recompute& recompute) {
 }
 
 Verdict verdict_of(const Experiment& experiment) {
-  const MemoryEstimate memory = estimate_memory(experiment);
-  return report::judge_memory(memory.peak, memory.reserved, available_memory(experiment));
+  return estimate_memory(experiment).verdict;
 }
 
 Recompute block_of(std::int64_t layers) {
@@ -36,22 +33,6 @@ Recompute block_of(std::int64_t layers) {
 /// Whether a verdict is at least as good as wanted.
 bool at_least(Verdict verdict, Verdict wanted) {
   return static_cast<int>(verdict) <= static_cast<int>(wanted);
-}
-
-/// The fewest layers of a chunk that have to be recomputed; nothing if all are not enough.
-std::optional<Recompute> fewest_layers(const Experiment& experiment, Verdict wanted) {
-  const std::vector<std::int64_t> layers = plan::stage_layers(experiment.plan, experiment.model);
-  std::int64_t high = *std::max_element(layers.begin(), layers.end());
-  const auto enough = [&](std::int64_t count) {
-    return at_least(verdict_of(with(experiment, block_of(count))), wanted);
-  };
-  if (!enough(high)) return std::nullopt;
-  std::int64_t low = 0;
-  while (high - low > 1) {
-    const std::int64_t middle = (low + high) / 2;
-    (enough(middle) ? high : low) = middle;
-  }
-  return block_of(high);
 }
 
 std::vector<Recompute> choices(const Experiment& experiment, Verdict wanted) {
@@ -93,6 +74,21 @@ std::string sentence(const Recompute& chosen, std::size_t fitting, const std::st
 }
 
 }  // namespace
+
+std::optional<Recompute> fewest_layers(const Experiment& experiment, Verdict wanted) {
+  const std::vector<std::int64_t> layers = plan::stage_layers(experiment.plan, experiment.model);
+  std::int64_t high = *std::max_element(layers.begin(), layers.end());
+  const auto enough = [&](std::int64_t count) {
+    return at_least(verdict_of(with(experiment, block_of(count))), wanted);
+  };
+  if (!enough(high)) return std::nullopt;
+  std::int64_t low = 0;
+  while (high - low > 1) {
+    const std::int64_t middle = (low + high) / 2;
+    (enough(middle) ? high : low) = middle;
+  }
+  return block_of(high);
+}
 
 std::string choose_recomputation(Experiment& experiment) {
   if (!experiment.plan.recompute.automatic) return "";

@@ -10,14 +10,10 @@
 #include <CLI/CLI.hpp>
 
 #include "sim/base/diagnostics.hpp"
-#include "sim/base/spelling.hpp"
 
 namespace trainsim::cli {
 
 namespace {
-
-/// Words that later versions will understand; better named than taken for files.
-const std::vector<std::string> kLater = {"sweep", "search", "compare"};
 
 constexpr const char* kFooter =
     "\nExit codes: 0 done; 2 bad input or command line; 3 does not fit (--require-fit); 4 an --assert does "
@@ -48,10 +44,6 @@ std::vector<std::string> with_command(int argc, char** argv) {
   std::vector<std::string> arguments(argv + 1, argv + argc);
   if (arguments.empty()) return arguments;
   const std::string& first = arguments.front();
-  if (contains(kLater, first)) {
-    throw InputError("trainsim: error: '" + first + "' is not supported by this version; use " +
-                     join_alternatives(command_names()));
-  }
   if (!contains(command_names(), first) && !contains({"-h", "--help", "--version"}, first))
     arguments.insert(arguments.begin(), command_names().front());
   std::reverse(arguments.begin(), arguments.end());
@@ -85,22 +77,37 @@ bool parse(CLI::App& app, int argc, char** argv) {
   }
 }
 
-}  // namespace
+using Commands = std::vector<std::pair<CLI::App*, std::unique_ptr<Command>>>;
 
-std::unique_ptr<Command> parse_command_line(int argc, char** argv) {
-  CLI::App app{
+/// Makes `app` the command line; its options write into the commands.
+Commands define(CLI::App& app) {
+  app.name("trainsim");
+  app.description(
       "trainsim predicts one training step of a large model on a GPU cluster: step time, bubble ratio, "
-      "scaling efficiency, MFU and peak memory, with the reasons.",
-      "trainsim"};
+      "scaling efficiency, MFU and peak memory, with the reasons.");
   app.footer(kFooter);
   app.set_version_flag("--version", "trainsim " TRAINSIM_VERSION);
   app.require_subcommand(1);
-  std::vector<std::pair<CLI::App*, std::unique_ptr<Command>>> commands;
+  Commands commands;
   commands.reserve(command_table().size());
   for (const CommandEntry& entry : command_table()) {
     commands.emplace_back(app.add_subcommand(entry.name, entry.summary), entry.make());
     commands.back().second->declare(*commands.back().first);
   }
+  return commands;
+}
+
+}  // namespace
+
+CommandTree command_tree() {
+  CLI::App app;
+  const Commands commands = define(app);
+  return describe_commands(app);
+}
+
+std::unique_ptr<Command> parse_command_line(int argc, char** argv) {
+  CLI::App app;
+  Commands commands = define(app);
   if (!parse(app, argc, argv)) return nullptr;
   const auto given = std::find_if(commands.begin(), commands.end(),
                                   [](const auto& command) { return command.first->parsed(); });

@@ -23,6 +23,8 @@ std::string word(Format format) {
       return "csv";
     case Format::kMarkdown:
       return "markdown";
+    case Format::kJsonLines:
+      return "jsonl";
   }
   return "";
 }
@@ -51,14 +53,22 @@ void fail_choice(const std::string& what, const std::string& value, const std::v
 
 void CommonOptions::declare(CLI::App& app, const std::vector<Format>& formats) {
   app.add_option_function<std::string>(
-         "--format", [this, formats](const std::string& text) { format = chosen(text, formats); },
+         "--format",
+         [this, formats](const std::string& text) {
+           format = chosen(text, formats);
+           format_given = true;
+         },
          join_alternatives(words(formats)))
       ->type_name("FORMAT")
       ->default_str(word(formats.front()));
-  app.add_option("-o,--output", output, "write the result to FILE instead of standard output")
-      ->type_name("FILE");
+  add_output(app, output);
   app.add_flag("-q,--quiet", quiet, "no progress, only errors on standard error");
   app.add_flag("-v,--verbose", verbose, "say what is being done on standard error");
+}
+
+void add_output(CLI::App& app, std::string& output) {
+  app.add_option("-o,--output", output, "write the result to FILE instead of standard output")
+      ->type_name("FILE");
 }
 
 void add_overrides(CLI::App& app, std::vector<std::string>& overrides, const std::string& help) {

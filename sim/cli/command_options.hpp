@@ -12,11 +12,13 @@ class App;
 namespace trainsim::cli {
 
 /// Output formats.
-enum class Format { kText, kJson, kCsv, kMarkdown };
+enum class Format { kText, kJson, kCsv, kMarkdown, kJsonLines };
 
 /// What most commands understand.
 struct CommonOptions {
   Format format = Format::kText;
+  /// Whether --format was given.
+  bool format_given = false;
   /// Where the result goes; empty = standard output.
   std::string output;
   bool quiet = false;
@@ -25,6 +27,9 @@ struct CommonOptions {
   /// Adds --format with these choices, --output, --quiet and --verbose.
   void declare(CLI::App& app, const std::vector<Format>& formats);
 };
+
+/// Adds --output alone, for commands whose result has one form.
+void add_output(CLI::App& app, std::string& output);
 
 /// Adds --set, repeatable, with this help.
 void add_overrides(CLI::App& app, std::vector<std::string>& overrides, const std::string& help);

@@ -18,6 +18,23 @@ const std::vector<CommandEntry>& command_table() {
        make_topology},
       {"memory", "where a configuration's memory goes: peak, tensors, curve, and what would make it fit",
        make_memory},
+      {"search", "find the best legal plans that fit for a configuration's model, cluster and batch",
+       make_search},
+      {"neighbours", "the plans one step away from a configuration's, and what it leaves on the table",
+       make_neighbours},
+      {"sweep",
+       "simulate a configuration for every combination of values: a row each, in parallel, resumable",
+       make_sweep},
+      {"merge", "put the rows of a sweep's shards together", make_merge},
+      {"compare", "configurations side by side: where time and memory moved from one to another",
+       make_compare},
+      {"completion", "write a script that completes the command line, for bash, zsh or fish",
+       make_completion},
+      {"manual", "write the manual page", make_manual},
+      {"import", "write a configuration from files of Megatron-LM, DeepSpeed, torchtitan or Hugging Face",
+       make_import},
+      {"export", "write a script that runs a configuration with Megatron-LM", make_export},
+      {"schema", "print a JSON Schema of the input, for completion in editors", make_schema},
   };
   return table;
 }

@@ -25,7 +25,7 @@ constexpr std::int64_t kMostDataParallel = 64;
 /// Whether a configuration is legal and fits with changes.
 bool fits(const Subject& subject, const Overrides& changes) {
   const std::optional<Experiment> experiment = variant(subject, changes);
-  return experiment && estimate_memory(*experiment).peak <= available_memory(*experiment);
+  return experiment && estimate_memory(*experiment).fits();
 }
 
 /// The largest multiple of `step` that fits, between it and `most`; 0 if none does. Memory grows with it.

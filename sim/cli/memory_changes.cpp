@@ -21,14 +21,6 @@ constexpr int kMostTogether = 3;
 constexpr std::size_t kMostCombined = 8;
 constexpr std::size_t kMostTimed = 12;
 
-/// Keeps the batch when the number of data-parallel ranks or the size of micro-batches changes.
-Overrides with_split(const plan::ParallelPlan& plan, std::int64_t tensor, std::int64_t pipeline) {
-  const std::int64_t data = plan.gpus / (tensor * pipeline);
-  return {assignment("plan.tensor_parallel", tensor), assignment("plan.pipeline_parallel", pipeline),
-          assignment("plan.data_parallel", data),
-          assignment("plan.global_batch_size", plan.global_batch_size)};
-}
-
 /// The same sharding with what its framework can offload; empty where that is nothing, or happens already.
 std::string with_offload(const plan::ParallelPlan& plan) {
   if (plan.sharding == plan::Sharding::kNone || plan.is_hybrid() || plan.offload.active()) return "";
@@ -83,7 +75,10 @@ std::optional<Candidate> candidate_of(const Subject& subject, const Overrides& c
   std::optional<Experiment> experiment = variant(subject, change);
   if (!experiment) return std::nullopt;
   const MemoryEstimate memory = estimate_memory(*experiment);
-  return Candidate{change, std::move(*experiment), memory};
+  Candidate candidate{change, std::move(*experiment), memory};
+  // What only the host has no room for is no step towards a plan that fits.
+  if (!memory.fits() && candidate.headroom() >= 0) return std::nullopt;
+  return candidate;
 }
 
 /// Whether two changes set the same key.
@@ -95,7 +90,7 @@ bool collide(const Overrides& a, const Overrides& b) {
 }
 
 bool any_fits(const std::vector<Candidate>& list) {
-  return std::any_of(list.begin(), list.end(), [](const Candidate& each) { return each.headroom() >= 0; });
+  return std::any_of(list.begin(), list.end(), [](const Candidate& each) { return each.memory.fits(); });
 }
 
 /// Most effective first.
@@ -129,8 +124,7 @@ report::MemoryChange change_of(const Candidate& candidate, Seconds base) {
   change.peak_memory = candidate.memory.peak;
   change.peak_reserved = candidate.memory.reserved;
   change.headroom = candidate.headroom();
-  change.verdict = report::judge_memory(candidate.memory.peak, candidate.memory.reserved,
-                                        available_memory(candidate.experiment));
+  change.verdict = candidate.memory.verdict;
   change.relative_step_time = ideal_step_time(candidate.experiment) / base;
   return change;
 }
@@ -150,7 +144,7 @@ std::vector<report::MemoryChange> memory_changes(const Subject& subject, const E
     if (larger.empty()) break;
     list = std::move(larger);
   }
-  if (any_fits(list)) std::erase_if(list, [](const Candidate& each) { return each.headroom() < 0; });
+  if (any_fits(list)) std::erase_if(list, [](const Candidate& each) { return !each.memory.fits(); });
   if (list.size() > kMostTimed) list.resize(kMostTimed);
   const Seconds base = ideal_step_time(experiment);
   std::vector<report::MemoryChange> changes(list.size());

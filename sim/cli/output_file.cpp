@@ -2,11 +2,11 @@
 #include "sim/cli/output_file.hpp"
 
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <stdexcept>
 #include <system_error>
+#include <utility>
 
 #include <unistd.h>
 
@@ -48,23 +48,50 @@ OutputFile::OutputFile(const std::string& path) : path_(target_of(path)) {
 }
 
 OutputFile::~OutputFile() {
+  if (file_ != nullptr && file_ != stdout) std::fclose(file_);
   if (!temporary_.empty()) std::remove(temporary_.c_str());
 }
 
 void OutputFile::write(const std::string& text) {
-  std::FILE* file =
-      path_.empty() ? stdout : std::fopen((temporary_.empty() ? path_ : temporary_).c_str(), "w");
-  bool good = file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  if (file != nullptr) good = (path_.empty() ? std::fflush(file) : std::fclose(file)) == 0 && good;
-  if (good && !temporary_.empty()) {
-    good = std::rename(temporary_.c_str(), path_.c_str()) == 0;
-    if (good) temporary_.clear();
-  }
-  if (!good) {
-    throw std::runtime_error("can't write the result to " +
-                             (path_.empty() ? "standard output" : "'" + path_ + "'") + ": " +
-                             std::strerror(errno));
-  }
+  append(text);
+  finish();
+}
+
+void OutputFile::append(std::string_view piece) {
+  open();
+  if (std::fwrite(piece.data(), 1, piece.size(), file_) != piece.size()) fail();
+}
+
+void OutputFile::finish() {
+  open();
+  std::FILE* file = std::exchange(file_, nullptr);
+  if ((file == stdout ? std::fflush(file) : std::fclose(file)) != 0) fail();
+  if (temporary_.empty()) return;
+  if (std::rename(temporary_.c_str(), path_.c_str()) != 0) fail();
+  temporary_.clear();
+}
+
+bool OutputFile::clash(const std::string& path, const std::string& other) {
+  if (path.empty() || other.empty() || is_special(path)) return false;
+  namespace fs = std::filesystem;
+  std::error_code error;
+  if (fs::equivalent(path, other, error)) return true;
+  // Of a path that begins with nothing that exists, weakly_canonical keeps the relative form.
+  const fs::path resolved = fs::weakly_canonical(fs::absolute(path), error);
+  return !error && resolved == fs::weakly_canonical(fs::absolute(other), error);
+}
+
+void OutputFile::open() {
+  if (file_ != nullptr) return;
+  file_ = path_.empty() ? stdout : std::fopen((temporary_.empty() ? path_ : temporary_).c_str(), "w");
+  if (file_ == nullptr) fail();
+}
+
+void OutputFile::fail() const {
+  const int cause = errno;
+  throw std::runtime_error("can't write the result to " +
+                           (path_.empty() ? "standard output" : "'" + path_ + "'") + ": " +
+                           std::strerror(cause));
 }
 
 }  // namespace trainsim::cli

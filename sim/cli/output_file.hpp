@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <cstdio>
 #include <string>
+#include <string_view>
 
 namespace trainsim::cli {
 
@@ -17,10 +19,21 @@ class OutputFile {
 
   /// Writes everything. Throws std::runtime_error when it can't (full disk, closed pipe).
   void write(const std::string& text);
+  /// The same in pieces: the file appears under its name with finish().
+  void append(std::string_view piece);
+  void finish();
+
+  /// Whether writing to both paths would spoil a file: both name the same one, which is neither standard
+  /// output (an empty path) nor a device.
+  static bool clash(const std::string& path, const std::string& other);
 
  private:
+  void open();
+  [[noreturn]] void fail() const;
+
   std::string path_;
   std::string temporary_;
+  std::FILE* file_ = nullptr;
 };
 
 }  // namespace trainsim::cli

@@ -26,7 +26,7 @@ ProgressBar::~ProgressBar() {
   clear();
 }
 
-void ProgressBar::update(double share) {
+void ProgressBar::update(double share, const std::string& done) {
   const double elapsed = seconds_since(begin_);
   if (!enabled_ || elapsed < kQuietSeconds || seconds_since(drawn_) < kRedrawSeconds) return;
   drawn_ = std::chrono::steady_clock::now();
@@ -35,12 +35,16 @@ void ProgressBar::update(double share) {
   const double remaining = share > 0 ? elapsed / share - elapsed : 0;
   const std::string bar = std::string(static_cast<std::size_t>(filled), '#') +
                           std::string(static_cast<std::size_t>(kWidth - filled), '.');
-  std::fprintf(stderr, "\r[%s] %3.0f %%  %.0f s left ", bar.c_str(), 100 * share, remaining);
+  if (done.empty()) {
+    std::fprintf(stderr, "\r[%s] %3.0f %%  %.0f s left ", bar.c_str(), 100 * share, remaining);
+  } else {
+    std::fprintf(stderr, "\r[%s] %3.0f %%  %-*.*s", bar.c_str(), 100 * share, kWidth, kWidth, done.c_str());
+  }
   std::fflush(stderr);
 }
 
 void ProgressBar::clear() {
-  if (visible_) std::fprintf(stderr, "\r%*s\r", kWidth + 30, "");
+  if (visible_) std::fprintf(stderr, "\r%*s\r", 2 * kWidth + 10, "");
   visible_ = false;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <chrono>
+#include <string>
 
 namespace trainsim::cli {
 
@@ -12,8 +13,8 @@ class ProgressBar {
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
 
-  /// Shows a share in [0, 1].
-  void update(double share);
+  /// Shows a share in [0, 1], and in words what has been done; without them how long it will go on.
+  void update(double share, const std::string& done = "");
   /// Removes the bar.
   void clear();
 

@@ -78,6 +78,49 @@ std::vector<std::optional<memory::Reservation>> reservations(const config::Exper
   return reserved;
 }
 
+/// The same with flows instead of single messages for the steps of a ring, which the ideal executor does not
+/// know.
+config::Experiment without_steps(config::Experiment experiment) {
+  if (experiment.network == config::NetworkMode::kStep) experiment.network = config::NetworkMode::kIdeal;
+  return experiment;
+}
+
+/// How a timeline came about.
+struct Circumstances {
+  std::optional<Seconds> uncontended_step_time;
+  ReplayAllocator replay = ReplayAllocator::kForFullestRank;
+  std::chrono::steady_clock::time_point begin;
+};
+
+report::Summary summarize(const config::Experiment& experiment, const program::Job& job,
+                          const program::Timeline& timeline, const Circumstances& circumstances) {
+  const std::vector<memory::Profile> profiles = profiles_of(job.programs);
+  const std::vector<std::optional<memory::Reservation>> reserved =
+      reservations(experiment, job, profiles, circumstances.replay);
+  report::Run run{
+      experiment.name,
+      experiment.description,
+      experiment.model,
+      experiment.cluster,
+      experiment.plan,
+      job,
+      timeline,
+      profiles,
+      reserved,
+      engine::count_traffic(job),
+      circumstances.uncontended_step_time,
+      kNetworkNames[static_cast<std::size_t>(experiment.network)],
+      lowering::peak_flops(experiment.cluster.gpu, experiment.plan),
+      lowering::single_gpu_time(experiment.model, experiment.plan, experiment.cluster.gpu),
+      schedule::bubble_ratio_theory(experiment.plan),
+      experiment.warnings,
+      lowering::host_memory_of_fullest_node(experiment.model, experiment.plan, experiment.cluster),
+      0};
+  run.wall_time =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - circumstances.begin).count();
+  return report::summarize(run);
+}
+
 }  // namespace
 
 Bytes available_memory(const config::Experiment& experiment) {
@@ -88,7 +131,14 @@ MemoryEstimate estimate_memory(const config::Experiment& experiment) {
   const std::vector<program::Program> programs = build_programs(with_few_micro_batches(experiment));
   const std::vector<memory::Profile> profiles = profiles_of(programs);
   const std::size_t most = fullest(profiles);
-  return {profiles[most].peak, reserve(experiment, programs[most]).peak_reserved};
+  const Bytes peak = profiles[most].peak;
+  const Bytes reserved = reserve(experiment, programs[most]).peak_reserved;
+  const Bytes host =
+      lowering::host_memory_of_fullest_node(experiment.model, experiment.plan, experiment.cluster);
+  const bool host_holds = host == 0 || host <= experiment.cluster.host->memory;
+  return {peak, reserved,
+          host_holds ? report::judge_memory(peak, reserved, available_memory(experiment))
+                     : report::Verdict::kDoesNotFit};
 }
 
 program::Job build_job(const config::Experiment& experiment, bool fold) {
@@ -103,8 +153,9 @@ program::Job build_job(const config::Experiment& experiment, bool fold) {
 }
 
 program::Timeline run_job(const config::Experiment& experiment, const program::Job& job,
-                          const engine::Progress& progress) {
+                          const engine::Progress& progress, bool record_spans) {
   engine::ExecutorOptions options{progress};
+  options.record_spans = record_spans;
   options.ring_steps = experiment.network == config::NetworkMode::kStep;
   const std::unique_ptr<engine::Executor> executor = experiment.network == config::NetworkMode::kIdeal
                                                          ? engine::make_ideal_executor(options)
@@ -112,15 +163,14 @@ program::Timeline run_job(const config::Experiment& experiment, const program::J
   return executor->run(job);
 }
 
-Seconds ideal_step_time(config::Experiment experiment) {
-  experiment.network = config::NetworkMode::kIdeal;
-  return run_job(experiment, build_job(experiment, true), {}).step_time;
+Seconds ideal_step_time(const config::Experiment& experiment) {
+  return engine::make_ideal_executor({})->run(build_job(without_steps(experiment), true)).step_time;
 }
 
 report::Summary simulate(const config::Experiment& experiment, bool fold, const engine::Progress& progress,
-                         ReplayAllocator replay) {
+                         ReplayAllocator replay, Recording* recording) {
   const auto begin = std::chrono::steady_clock::now();
-  const program::Job job = build_job(experiment, fold);
+  program::Job job = build_job(experiment, fold);
   if (fold && job.ranks.size() > kManyRanks) {
     spdlog::warn(
         "only {} of {} ranks are alike enough to be left out (a slow GPU or an uneven network sets them "
@@ -131,31 +181,17 @@ report::Summary simulate(const config::Experiment& experiment, bool fold, const 
   if (experiment.network == config::NetworkMode::kFlow) {
     uncontended = engine::make_ideal_executor({})->run(job).step_time;
   }
-  const program::Timeline timeline = run_job(experiment, job, progress);
-  const std::vector<memory::Profile> profiles = profiles_of(job.programs);
-  const std::vector<std::optional<memory::Reservation>> reserved =
-      reservations(experiment, job, profiles, replay);
-  report::Run run{
-      experiment.name,
-      experiment.description,
-      experiment.model,
-      experiment.cluster,
-      experiment.plan,
-      job,
-      timeline,
-      profiles,
-      reserved,
-      engine::count_traffic(job),
-      uncontended,
-      kNetworkNames[static_cast<std::size_t>(experiment.network)],
-      lowering::peak_flops(experiment.cluster.gpu, experiment.plan),
-      lowering::single_gpu_time(experiment.model, experiment.plan, experiment.cluster.gpu),
-      schedule::bubble_ratio_theory(experiment.plan),
-      experiment.warnings,
-      lowering::host_memory_of_fullest_node(experiment.model, experiment.plan, experiment.cluster),
-      0};
-  run.wall_time = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  return report::summarize(run);
+  program::Timeline timeline = run_job(experiment, job, progress, recording != nullptr);
+  report::Summary summary = summarize(experiment, job, timeline, {uncontended, replay, begin});
+  if (recording != nullptr) *recording = {std::move(job), std::move(timeline)};
+  return summary;
+}
+
+report::Summary simulate_without_contention(const config::Experiment& experiment) {
+  const auto begin = std::chrono::steady_clock::now();
+  const program::Job job = build_job(without_steps(experiment), true);
+  const program::Timeline timeline = engine::make_ideal_executor({})->run(job);
+  return summarize(experiment, job, timeline, {std::nullopt, ReplayAllocator::kForFullestRank, begin});
 }
 
 }  // namespace trainsim::cli

@@ -15,6 +15,13 @@ std::string assignment(const char* key, std::int64_t value) {
   return std::string(key) + "=" + std::to_string(value);
 }
 
+Overrides with_split(const plan::ParallelPlan& plan, std::int64_t tensor, std::int64_t pipeline) {
+  const std::int64_t data = plan.gpus / (tensor * pipeline);
+  return {assignment("plan.tensor_parallel", tensor), assignment("plan.pipeline_parallel", pipeline),
+          assignment("plan.data_parallel", data),
+          assignment("plan.global_batch_size", plan.global_batch_size)};
+}
+
 std::optional<config::Experiment> variant(const Subject& subject, const Overrides& changes) {
   try {
     config::Experiment experiment = config::load(subject.name, joined(subject.overrides, changes));

@@ -21,6 +21,8 @@ struct Subject {
 Overrides joined(Overrides base, const Overrides& more);
 /// "plan.micro_batch_size=2".
 std::string assignment(const char* key, std::int64_t value);
+/// Another split of the same GPUs and batch; what is left of the GPUs is data parallel.
+Overrides with_split(const plan::ParallelPlan& plan, std::int64_t tensor, std::int64_t pipeline);
 /// The configuration with changes, its recomputation chosen; nothing if they make it illegal.
 std::optional<config::Experiment> variant(const Subject& subject, const Overrides& changes);
 

@@ -25,6 +25,8 @@ namespace {
 /// First byte of what a worker writes.
 constexpr char kDoneMark = '+';
 constexpr char kFailedMark = '-';
+/// How long to wait for workers before the pace is asked for again.
+constexpr int kPaceMilliseconds = 200;
 
 /// A child process at work.
 struct Worker {
@@ -85,11 +87,12 @@ class Pool {
     workers_.push_back({task, process, ends[0], ""});
   }
 
-  /// Waits until at least one worker has written or ended; returns those that have ended.
-  std::vector<std::pair<std::size_t, WorkResult>> wait() {
+  /// Waits until at least one worker has written or ended, or for so long (-1: without end); returns those
+  /// that have ended.
+  std::vector<std::pair<std::size_t, WorkResult>> wait(int milliseconds) {
     std::vector<pollfd> ends;
     for (const Worker& worker : workers_) ends.push_back({worker.pipe_end, POLLIN, 0});
-    if (poll(ends.data(), ends.size(), -1) < 0 && errno != EINTR) {
+    if (poll(ends.data(), ends.size(), milliseconds) < 0 && errno != EINTR) {
       throw std::runtime_error("can't wait for worker processes");
     }
     std::vector<std::pair<std::size_t, WorkResult>> ended;
@@ -128,12 +131,16 @@ class Pool {
 }  // namespace
 
 void run_forked(std::size_t tasks, std::size_t workers, const std::function<std::string(std::size_t)>& work,
-                const std::function<void(std::size_t, const WorkResult&)>& receive) {
+                const std::function<void(std::size_t, const WorkResult&)>& receive,
+                const std::function<Pace()>& pace) {
   Pool pool(work);
   std::size_t next = 0;
   while (next < tasks || pool.size() > 0) {
-    while (next < tasks && pool.size() < workers) pool.start(next++);
-    for (const auto& [task, result] : pool.wait()) receive(task, result);
+    const Pace now = pace ? pace() : Pace::kGoOn;
+    const bool ends = now == Pace::kStop || (now == Pace::kFinishRunning && pool.size() == 0);
+    if (ends) return;
+    while (now == Pace::kGoOn && next < tasks && pool.size() < workers) pool.start(next++);
+    for (const auto& [task, result] : pool.wait(pace ? kPaceMilliseconds : -1)) receive(task, result);
   }
 }
 

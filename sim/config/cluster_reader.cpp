@@ -143,8 +143,7 @@ void read_host(Section& cluster, ClusterSpec& spec) {
 
 void read_source_note(Section& section) {
   const Value* source = section.raw("source");
-  if (source == nullptr) return;
-  if (source->kind != Kind::kMap) {
+  if (source == nullptr || source->kind != Kind::kMap) {
     section.optional("source", as_text());
     return;
   }
@@ -204,7 +203,7 @@ ClusterSpec read_cluster(Section& section) {
   read_slow_gpus(section, spec);
   read_faults(section, spec);
   // Rewritten before it gets here, yet a legal key that a misspelt one may stand for.
-  section.raw("nic_bandwidth");
+  section.optional("nic_bandwidth", as_quantity(Dimension::kRate, kRateRange));
   section.finish();
   return spec;
 }

@@ -23,20 +23,6 @@ const Words<Grade>& grades() {
   return words;
 }
 
-/// A number and the unit behind it, "33.4" and "us".
-struct Amount {
-  double number = 0;
-  std::string unit;
-};
-
-std::optional<Amount> amount_of(const std::string& text) {
-  const std::size_t space = std::min(text.find(' '), text.size());
-  const Parsed<double> number = parse_number(text.substr(0, space));
-  if (!number.value) return std::nullopt;
-  const std::size_t unit = std::min(text.find_first_not_of(' ', space), text.size());
-  return Amount{*number.value, text.substr(unit)};
-}
-
 /// A constant with a grade: a mapping that has a value.
 bool is_constant(const Value& value) {
   return value.kind == Kind::kMap && value.find("value") != nullptr;
@@ -89,9 +75,9 @@ class Taker {
     const std::string expects =
         "needs two values with the unit of the constant, such as [0.7, 0.9] or [5 us, 9 us]";
     if (range.kind != Kind::kList || range.items.size() != 2) return report_.add(range.at, field, expects);
-    const std::optional<Amount> nominal = amount_of(constant.value);
-    const std::optional<Amount> low = amount_of(range.items[0].text);
-    const std::optional<Amount> high = amount_of(range.items[1].text);
+    const std::optional<Amount> nominal = split_amount(constant.value);
+    const std::optional<Amount> low = split_amount(range.items[0].text);
+    const std::optional<Amount> high = split_amount(range.items[1].text);
     if (!nominal || !low || !high || low->unit != nominal->unit || high->unit != nominal->unit) {
       return report_.add(range.at, field, expects);
     }

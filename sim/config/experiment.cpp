@@ -7,6 +7,7 @@
 
 #include "sim/base/diagnostics.hpp"
 #include "sim/config/field_index.hpp"
+#include "sim/config/flatten.hpp"
 #include "sim/config/overrides.hpp"
 #include "sim/config/parser.hpp"
 #include "sim/config/presets.hpp"
@@ -139,6 +140,23 @@ void read_software(Section& top, Experiment& experiment) {
   section->finish();
 }
 
+/// Speeds that are assumed of operations, beside what the cost model says.
+void read_op(Section& top, OpSpeedups& speedups) {
+  std::optional<Section> section = top.mapping("op", false);
+  if (!section) return;
+  const auto factor = [&section](const char* name) {
+    std::optional<Section> op = section->mapping(name, false);
+    if (!op) return 1.0;
+    const double speedup = op->required("speedup", as_number({0.001, 1000.0, true}));
+    op->finish();
+    return speedup;
+  };
+  for (const OpClass op : kAllOpClasses) speedups.of(op) *= factor(to_string(op));
+  const double memory_bound = factor("memory");
+  for (const OpClass op : kMemoryBoundOps) speedups.of(op) *= memory_bound;
+  section->finish();
+}
+
 void read_memory(Section& top, plan::ParallelPlan& plan) {
   std::optional<Section> section = top.mapping("memory", false);
   if (!section) return;
@@ -206,6 +224,7 @@ Experiment read_experiment(const Value& root, Reading& reading) {
   if (experiment.plan.shard_group == kShardGroupOfNode)
     experiment.plan.shard_group = ranks_of_a_node(experiment);
   read_software(top, experiment);
+  read_op(top, experiment.plan.op_speedups);
   read_memory(top, experiment.plan);
   read_simulation(top, experiment);
   check_jitter(experiment, top);
@@ -265,6 +284,8 @@ Experiment read_and_check(Value root, const std::string& name, Reading& reading)
   experiment.name = name;
   experiment.constants = std::move(constants);
   experiment.defaults = std::move(reading.defaults);
+  experiment.values = flatten(root);
+  experiment.values.insert(experiment.values.end(), experiment.defaults.begin(), experiment.defaults.end());
   return experiment;
 }
 
@@ -303,11 +324,27 @@ Spec load_component(const std::string& name, const Named& named, Spec (*read)(Se
 
 }  // namespace
 
+void record_keys(Value root, Recorder& recorder) {
+  Reading reading;
+  reading.recorder = &recorder;
+  add_optional_sections(root);
+  read_experiment(root, reading);
+}
+
 Experiment load(const std::string& config, const std::vector<std::string>& overrides) {
   Reading reading;
   const std::filesystem::path file = find_config(config);
   Value root = read_tree(file, overrides, reading.report);
   return read_and_check(std::move(root), file.stem().string(), reading);
+}
+
+std::string resolved_text(const std::string& config, const std::vector<std::string>& overrides) {
+  Reading reading;
+  const std::filesystem::path file = find_config(config);
+  Value root = read_tree(file, overrides, reading.report);
+  reading.report.throw_if_any();
+  resolve_names(root, reading);
+  return file.stem().string() + ": " + flow_text(root);
 }
 
 Experiment resolve(Value root, const std::vector<std::string>& overrides, const std::string& name) {

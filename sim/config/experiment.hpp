@@ -57,6 +57,9 @@ struct Experiment {
   /// Every value that the input left open, as "plan.micro_batch_size" -> "1", in schema order; derived values
   /// too.
   std::vector<std::pair<std::string, std::string>> defaults;
+  /// Every value of the resolved input with its dotted path, defaults and derived values too; texts for
+  /// people left out.
+  std::vector<std::pair<std::string, std::string>> values;
 };
 
 /// Reads a configuration, applies `--set` overrides ("key.path=value") and checks everything.
@@ -64,12 +67,17 @@ struct Experiment {
 /// "file:line:col: error: …" with the source line and a caret.
 Experiment load(const std::string& config, const std::vector<std::string>& overrides);
 
+/// What a configuration consists of once overrides are applied and the names of model and cluster are
+/// replaced by what they stand for, as one text: it changes when any of that does. Nothing is checked, and
+/// names that stand for nothing stay. Throws InputError when the configuration can't be read.
+std::string resolved_text(const std::string& config, const std::vector<std::string>& overrides);
+
 /// The same for a configuration that is at hand as a mapping (docs/config.md), such as one made from a
 /// measured run; `name` becomes the experiment's name. Problems are reported where the values were read.
 Experiment resolve(Value root, const std::vector<std::string>& overrides, const std::string& name);
 
-/// The folder that holds models/, topologies/ and configs/: $TRAINSIM_HOME, else where the program was built
-/// from.
+/// The folder that holds models/, topologies/ and configs/: $TRAINSIM_HOME, else the one that was installed
+/// with the program, else where the program was built from.
 std::filesystem::path presets_root();
 
 /// A preset file for `trainsim list`.

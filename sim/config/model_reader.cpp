@@ -32,7 +32,8 @@ constexpr NumberRange kDropout = {0.0, 0.999, true};
 
 /// The width of a head: given, or the hidden size's share when that is whole.
 std::int64_t read_head_dim(Section& section, const ModelSpec& model) {
-  if (section.raw("head_dim") != nullptr) return section.optional("head_dim", as_count(kWidth)).value_or(0);
+  const std::optional<std::int64_t> given = section.optional("head_dim", as_count(kWidth));
+  if (section.raw("head_dim") != nullptr) return given.value_or(0);
   if (model.num_attention_heads == 0 || model.hidden_size == 0) return 0;
   if (model.hidden_size % model.num_attention_heads != 0) {
     section.fail("hidden_size",

@@ -129,7 +129,7 @@ Reader<MeshLink> as_cable(std::int64_t gpus) {
         link.first != link.second && std::max(link.first, link.second) < gpus && link.cables > 0;
     return legal ? Parsed<MeshLink>::of(link) : wrong;
   };
-  return {expects, parse};
+  return {expects, parse, {Form::Kind::kItems}};
 }
 
 void read_mesh(Section& section, ClusterSpec& spec) {
@@ -172,7 +172,7 @@ Reader<std::pair<Vertex, Vertex>> as_devices(const ClusterSpec& spec) {
     }
     return Devices::failed("must be " + expects);
   };
-  return {expects, parse};
+  return {expects, parse, {Form::Kind::kItems}};
 }
 
 /// Links that are written out.

@@ -80,8 +80,9 @@ void set_value(Value& config, const std::vector<Step>& steps, Value value, Repor
     if (map->find(step.key) == nullptr) map->set(step.key, step.at, make_map(step.at));
     Value& next = map->find(step.key)->value;
     if (!make_mapping(next, path, step.at)) {
-      report.add(step.at, path,
-                 "is " + describe(next) + " and has no keys; set it as a whole (--set " + path + "=...)");
+      report.add_unknown_key(
+          step.at, path,
+          "is " + describe(next) + " and has no keys; set it as a whole (--set " + path + "=...)");
       return;
     }
     map = &next;

@@ -134,7 +134,9 @@ Reader<std::int64_t> as_shard_group() {
     const Group count = as_count(kDegree).parse(value);
     return count.value ? count : Group::failed("must be " + expects + ", not " + describe(value));
   };
-  return {expects, parse};
+  Form form = as_count(kDegree).form;
+  form.words = {"all", "node"};
+  return {expects, parse, form};
 }
 
 void read_offload(Section& sharding, ParallelPlan& plan) {

@@ -17,6 +17,10 @@
 #ifndef TRAINSIM_SOURCE_DIR
 #define TRAINSIM_SOURCE_DIR "."
 #endif
+// From the folder of an installed program to that of its presets.
+#ifndef TRAINSIM_DATA_FROM_PROGRAM
+#define TRAINSIM_DATA_FROM_PROGRAM "../share/trainsim"
+#endif
 
 namespace trainsim::config {
 
@@ -29,6 +33,16 @@ const std::map<std::string_view, std::string_view> kFolders = {{"models", "model
 
 bool is_name_character(unsigned char c) {
   return std::isalnum(c) != 0 || c == '-' || c == '.' || c == '_';
+}
+
+/// Where the data of this program is if it was installed, wherever that tree may have been moved to; else
+/// empty.
+std::filesystem::path installed_root() {
+  std::error_code error;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (error) return {};
+  std::filesystem::path root = (program.parent_path() / TRAINSIM_DATA_FROM_PROGRAM).lexically_normal();
+  return std::filesystem::is_directory(root / "models", error) ? root : std::filesystem::path();
 }
 
 /// First line of a preset's description or source; empty when it has none or cannot be read.
@@ -78,7 +92,9 @@ std::string preset_hint(const std::filesystem::path& folder, const std::string& 
 
 std::filesystem::path presets_root() {
   const char* home = std::getenv("TRAINSIM_HOME");
-  return home != nullptr && *home != '\0' ? home : TRAINSIM_SOURCE_DIR;
+  if (home != nullptr && *home != '\0') return home;
+  const std::filesystem::path installed = installed_root();
+  return installed.empty() ? std::filesystem::path(TRAINSIM_SOURCE_DIR) : installed;
 }
 
 std::vector<Preset> list_presets(const std::string& kind) {

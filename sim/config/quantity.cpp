@@ -343,6 +343,12 @@ Parsed<double> parse_quantity(std::string_view text, Dimension dimension) {
   return Result::of(to_double(*number) * known->factor);
 }
 
+std::optional<Amount> split_amount(std::string_view text) {
+  const std::optional<Decimal> number = scan_decimal(text);
+  if (!number) return std::nullopt;
+  return Amount{to_double(*number), std::string(without_blanks(number->rest))};
+}
+
 Parsed<bool> parse_flag(std::string_view text) {
   if (is_one_of(std::string(text), {"true", "True", "TRUE"})) return Parsed<bool>::of(true);
   if (is_one_of(std::string(text), {"false", "False", "FALSE"})) return Parsed<bool>::of(false);

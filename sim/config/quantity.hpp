@@ -58,6 +58,15 @@ std::string format_number(double number);
 /// per second. Bits and bytes are kept apart: 200 Gb/s = 200 Gbps = 25 GB/s.
 Parsed<double> parse_quantity(std::string_view text, Dimension dimension);
 
+/// A number and what stands behind it, "33.4" and "us".
+struct Amount {
+  double number = 0;
+  std::string unit;
+};
+
+/// Takes "33.4 us" apart; nothing when text does not begin with a number.
+std::optional<Amount> split_amount(std::string_view text);
+
 /// true or false. Words such as "yes" and numbers are errors.
 Parsed<bool> parse_flag(std::string_view text);
 

@@ -38,6 +38,11 @@ std::function<Parsed<T>(const Value&)> scalar_parser(const std::string& expects,
   };
 }
 
+/// A form with bounds.
+Form bounded(Form::Kind kind, NumberRange range, Dimension dimension = Dimension::kSize) {
+  return {kind, range.least, range.most, range.least_is_legal, dimension};
+}
+
 template <class T, class... Range>
 Parsed<T> checked(Parsed<T> parsed, std::string_view text, Range... range) {
   if (!parsed.value) return parsed;
@@ -62,14 +67,15 @@ std::string scalar_fault(const Value& value, const std::string& expects, bool qu
 Reader<std::string> as_text() {
   const std::string expects = "a text";
   const auto parse = [](const std::string& text) { return Parsed<std::string>::of(text); };
-  return {expects, scalar_parser<std::string>(expects, true, parse)};
+  return {expects, scalar_parser<std::string>(expects, true, parse), {Form::Kind::kText}};
 }
 
 Reader<std::int64_t> as_count(CountRange range) {
   const std::string expects =
       "a count such as " + std::to_string(std::clamp<std::int64_t>(8, range.least, range.most));
   const auto parse = [range](const std::string& text) { return checked(parse_count(text), text, range); };
-  return {expects, scalar_parser<std::int64_t>(expects, false, parse)};
+  const NumberRange bounds = {static_cast<double>(range.least), static_cast<double>(range.most)};
+  return {expects, scalar_parser<std::int64_t>(expects, false, parse), bounded(Form::Kind::kCount, bounds)};
 }
 
 Reader<double> as_number(NumberRange range) {
@@ -77,7 +83,7 @@ Reader<double> as_number(NumberRange range) {
   const auto parse = [range](const std::string& text) {
     return checked(parse_number(text), text, range, std::string_view());
   };
-  return {expects, scalar_parser<double>(expects, false, parse)};
+  return {expects, scalar_parser<double>(expects, false, parse), bounded(Form::Kind::kNumber, range)};
 }
 
 Reader<double> as_quantity(Dimension dimension, NumberRange range) {
@@ -85,13 +91,14 @@ Reader<double> as_quantity(Dimension dimension, NumberRange range) {
   const auto parse = [dimension, range](const std::string& text) {
     return checked(parse_quantity(text, dimension), text, range, base_unit(dimension));
   };
-  return {expects, scalar_parser<double>(expects, true, parse)};
+  return {expects, scalar_parser<double>(expects, true, parse),
+          bounded(Form::Kind::kQuantity, range, dimension)};
 }
 
 Reader<bool> as_flag() {
   const std::string expects = "true or false";
-  return {expects,
-          scalar_parser<bool>(expects, false, [](const std::string& text) { return parse_flag(text); })};
+  const auto parse = [](const std::string& text) { return parse_flag(text); };
+  return {expects, scalar_parser<bool>(expects, false, parse), {Form::Kind::kFlag}};
 }
 
 std::string choice_fault(const std::string& word, const std::vector<std::string>& legal,

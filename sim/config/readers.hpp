@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/base/spelling.hpp"
+#include "sim/config/form.hpp"
 #include "sim/config/quantity.hpp"
 #include "sim/config/utf8.hpp"
 #include "sim/config/value.hpp"
@@ -21,6 +22,8 @@ struct Reader {
   std::string expects;
   /// Reads a value, range check included.
   std::function<Parsed<T>(const Value&)> parse;
+  /// The same for programs.
+  Form form = {};
 };
 
 /// Bounds of a count, both legal.
@@ -80,7 +83,10 @@ Reader<E> as_choice(const Words<E>& words, const std::vector<std::string>& unsup
     if (found == words.end()) return Parsed<E>::failed(choice_fault(value.text, legal, unsupported));
     return Parsed<E>::of(found->second);
   };
-  return {expects, parse};
+  Form form;
+  form.kind = Form::Kind::kChoice;
+  form.words = legal;
+  return {expects, parse, form};
 }
 
 }  // namespace trainsim::config

@@ -58,7 +58,13 @@ void Report::add(Position at, std::string field, std::string message) {
   findings_.push_back({std::move(at), std::move(field), std::move(message)});
 }
 
+void Report::add_unknown_key(Position at, std::string field, std::string message) {
+  add(std::move(at), std::move(field), std::move(message));
+  has_unknown_key_ = true;
+}
+
 void Report::append(const Report& other) {
+  has_unknown_key_ = has_unknown_key_ || other.has_unknown_key_;
   findings_.insert(findings_.end(), other.findings_.begin(), other.findings_.end());
 }
 
@@ -93,6 +99,7 @@ std::string Report::text() const {
 }
 
 void Report::throw_if_any() const {
+  if (has_unknown_key_) throw UnknownKeyError(text());
   if (!empty()) throw InputError(text());
 }
 

@@ -67,6 +67,7 @@ std::string wrong_kind(const Value& value, const std::string& expects) {
 Section::Section(const Value& map, Position at, std::string path, Reading& reading)
     : map_(&map), at_(std::move(at)), path_(std::move(path)), reading_(&reading) {
   assert(map.kind == Kind::kMap);
+  if (recorder() != nullptr) recorder()->section(path_);
 }
 
 const Value* Section::raw(std::string_view key) {
@@ -76,11 +77,10 @@ const Value* Section::raw(std::string_view key) {
 }
 
 std::optional<Section> Section::mapping(std::string_view key, bool required, const std::string& expects) {
+  if (recorder() != nullptr) recorder()->mapping(field(key));
   const Value* value = raw(key);
-  if (value == nullptr) {
-    if (required) require(key, expects);
-    return std::nullopt;
-  }
+  if (required) require(key, expects);
+  if (value == nullptr) return std::nullopt;
   // What a name stands for may not have been found; that is reported already.
   if (!all_read({field(key)})) return std::nullopt;
   if (value->kind != Kind::kMap) {
@@ -105,6 +105,7 @@ void Section::fail_item(std::string_view key, std::size_t index, const std::stri
 }
 
 std::vector<Section> Section::mappings(std::string_view key) {
+  if (recorder() != nullptr) recorder()->mappings(field(key));
   std::vector<Section> sections;
   const std::vector<Value>* values = list_items(key);
   for (std::size_t i = 0; values != nullptr && i < values->size(); ++i) {
@@ -129,6 +130,7 @@ void Section::unsupported(const std::vector<std::string>& keys) {
 
 void Section::note_default(std::string_view key, const std::string& value) {
   reading_->defaults.emplace_back(field(key), value);
+  if (recorder() != nullptr) recorder()->fallback(field(key), value);
 }
 
 void Section::fail(std::string_view key, const std::string& message) {
@@ -147,6 +149,7 @@ void Section::fail(const Entry& entry, const std::string& message) {
 }
 
 bool Section::require(std::string_view key, const std::string& expects) {
+  if (recorder() != nullptr) recorder()->required(field(key));
   if (raw(key) != nullptr) return true;
   missing_.push_back({std::string(key), expects});
   reading_->unread.push_back(field(key));
@@ -166,7 +169,7 @@ std::string Section::report_unknown(const Entry& entry, const std::vector<std::s
   const std::string shown = meant.empty() ? meant_key(entry.key, known_) : meant;
   const std::string hint =
       shown.empty() ? "; legal here: " + join_alternatives(known_) : "; did you mean " + shown + "?";
-  reading_->report.add(entry.at, field(entry.key), "unknown key" + hint);
+  reading_->report.add_unknown_key(entry.at, field(entry.key), "unknown key" + hint);
   return meant;
 }
 

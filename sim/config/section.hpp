@@ -9,6 +9,7 @@
 
 #include "sim/config/readers.hpp"
 #include "sim/config/report.hpp"
+#include "sim/config/schema.hpp"
 #include "sim/config/value.hpp"
 
 namespace trainsim::config {
@@ -21,6 +22,8 @@ struct Reading {
   std::vector<std::pair<std::string, std::string>> defaults;
   /// Field paths whose value is wrong, missing or misspelt, so that later checks can leave them alone.
   std::vector<std::string> unread;
+  /// Who is told what readers ask for; nobody, usually.
+  Recorder* recorder = nullptr;
 };
 
 /// A strict reader of one mapping. Every getter reports what is wrong and goes on, so that all problems of a
@@ -41,6 +44,7 @@ class Section {
   /// A key that may be left out.
   template <class T>
   std::optional<T> optional(std::string_view key, const Reader<T>& reader) {
+    if (recorder() != nullptr) recorder()->scalar(field(key), reader.form);
     const Value* value = raw(key);
     if (value == nullptr) return std::nullopt;
     Parsed<T> parsed = reader.parse(*value);
@@ -51,6 +55,7 @@ class Section {
   /// A key that stands for `fallback`, written as in a file, when it is left out.
   template <class T>
   T defaulted(std::string_view key, const Reader<T>& reader, const std::string& fallback) {
+    if (recorder() != nullptr) recorder()->scalar(field(key), reader.form);
     if (raw(key) != nullptr) return optional(key, reader).value_or(T{});
     note_default(key, fallback);
     const Parsed<T> parsed = reader.parse(make_scalar(fallback, at_));
@@ -68,6 +73,7 @@ class Section {
   ///   /// The items of a list below a key, each read by `reader`; empty when the key is missing.
   template <class T>
   std::vector<T> list(std::string_view key, const Reader<T>& reader) {
+    if (recorder() != nullptr) recorder()->list(field(key), reader.form);
     std::vector<T> items;
     const std::vector<Value>* values = list_items(key);
     for (std::size_t i = 0; values != nullptr && i < values->size(); ++i) {
@@ -108,6 +114,7 @@ class Section {
     std::string key;
     std::string expects;
   };
+  Recorder* recorder() const { return reading_->recorder; }
   const std::vector<Value>* list_items(std::string_view key);
   void fail_item(std::string_view key, std::size_t index, const std::string& message);
   std::string report_unknown(const Entry& entry, const std::vector<std::string>& unused);

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -116,6 +117,18 @@ std::optional<std::string> read_bytes(const std::filesystem::path& path) {
   return bytes;
 }
 
+/// `read_bytes`, but what is no regular file is kept: a pipe can be read only once, and what simulates
+/// variants of a configuration reads it again.
+std::optional<std::string> read_or_recall(const std::filesystem::path& path, bool regular) {
+  static std::map<std::filesystem::path, std::string> kept;
+  if (regular) return read_bytes(path);
+  const auto found = kept.find(path);
+  if (found != kept.end()) return found->second;
+  std::optional<std::string> bytes = read_bytes(path);
+  if (bytes) kept.emplace(path, *bytes);
+  return bytes;
+}
+
 }  // namespace
 
 Source::Source(std::string name, std::filesystem::path folder, std::string text, int order)
@@ -161,8 +174,9 @@ std::shared_ptr<const Source> read_source(const std::filesystem::path& path, int
     report_file(path, order, "this is a directory, not a file", report);
     return nullptr;
   }
+  const bool regular = std::filesystem::is_regular_file(path, error);
   errno = 0;
-  const std::optional<std::string> bytes = read_bytes(path);
+  const std::optional<std::string> bytes = read_or_recall(path, regular);
   if (!bytes) {
     const std::string reason = errno == ENOENT ? "no such file" : std::strerror(errno);
     report_file(path, order, "cannot be read: " + reason, report);
@@ -174,7 +188,9 @@ std::shared_ptr<const Source> read_source(const std::filesystem::path& path, int
   }
   std::string text = with_plain_lines(*bytes);
   if (!check_text(text, path.string(), order, report)) return nullptr;
-  return std::make_shared<Source>(path.string(), path.parent_path(), std::move(text), order);
+  // Relative paths in what comes through a pipe or from standard input start from the working directory.
+  const std::filesystem::path folder = regular ? path.parent_path() : std::filesystem::path();
+  return std::make_shared<Source>(path.string(), folder, std::move(text), order);
 }
 
 }  // namespace trainsim::config

@@ -30,6 +30,9 @@ std::optional<training::TrainingSpec> read_run(Section& top, const hardware::Clu
 Problems check_run(const training::TrainingSpec& spec, const plan::ParallelPlan& plan,
                    const model::ModelSpec& model);
 
+/// Reads a whole configuration, without names in it, only for what `recorder` learns of it.
+void record_keys(Value root, Recorder& recorder);
+
 /// A shard group that the cluster will say the size of.
 inline constexpr std::int64_t kShardGroupOfNode = -1;
 

@@ -8,6 +8,16 @@
 
 namespace trainsim::config {
 
+namespace {
+
+std::string quoted(const std::string& text) {
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? "''" : std::string(1, c);
+  return out + "'";
+}
+
+}  // namespace
+
 const Entry* Value::find(std::string_view key) const {
   const auto found =
       std::find_if(entries.begin(), entries.end(), [&](const Entry& e) { return e.key == key; });
@@ -44,6 +54,30 @@ Value make_map(const Position& at) {
   value.kind = Kind::kMap;
   value.at = at;
   return value;
+}
+
+std::string flow_text(const Value& value) {
+  std::string text;
+  switch (value.kind) {
+    case Kind::kNull:
+      return "null";
+    case Kind::kScalar:
+      return value.quoted ? quoted(value.text) : value.text;
+    case Kind::kList:
+      for (const Value& item : value.items) {
+        if (!text.empty()) text += ", ";
+        text += flow_text(item);
+      }
+      return "[" + text + "]";
+    case Kind::kMap:
+      break;
+  }
+  for (const Entry& entry : value.entries) {
+    if (!text.empty()) text += ", ";
+    text += entry.key + ": ";
+    text += flow_text(entry.value);
+  }
+  return "{" + text + "}";
 }
 
 std::string describe(const Value& value) {

@@ -56,6 +56,9 @@ Value make_map(const Position& at);
 /// "a list", "a mapping", "nothing" or the scalar's (clipped) text, for use in messages.
 std::string describe(const Value& value);
 
+/// The value in YAML's flow style, on one line.
+std::string flow_text(const Value& value);
+
 /// The path of a key inside a mapping: "plan" and "schedule" give "plan.schedule", "" and "plan" give "plan".
 std::string join_path(std::string_view path, std::string_view key);
 

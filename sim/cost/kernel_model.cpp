@@ -61,12 +61,13 @@ double ceil_div(std::int64_t value, double tile) {
 }  // namespace
 
 KernelModel::KernelModel(const hardware::GpuSpec& gpu, FlopsPerSecond peak, std::int64_t element_bytes,
-                         Seconds launch_interval, bool blocking_launches)
+                         Seconds launch_interval, bool blocking_launches, const OpSpeedups& speedups)
     : gpu_(gpu),
       peak_(peak * gpu.clock_share()),
       element_bytes_(element_bytes),
       launch_interval_(launch_interval),
       blocking_launches_(blocking_launches),
+      speedups_(speedups),
       total_multiprocessors_(static_cast<double>(gpu.multiprocessors)) {}
 
 Seconds KernelModel::compute_seconds(const MatmulShape& shape) const {
@@ -109,7 +110,7 @@ program::Kernel KernelModel::matmul(std::string name, const MatmulShape& shape,
                               : compute_seconds(shape) * (adds_fp32 ? kAccumulateFactor : 1.0);
   const Seconds memory = kernel.bytes / (gpu_.memory_bandwidth * gpu_.memory_efficiency);
   kernel.seconds = std::max(compute, memory) + gpu_.kernel_overhead;
-  return kernel;
+  return sped_up(std::move(kernel));
 }
 
 Flops attention_flops(const AttentionShape& shape, bool backward) {
@@ -131,7 +132,7 @@ program::Kernel KernelModel::attention(std::string name, const AttentionShape& s
   const Seconds memory = kernel.bytes / (gpu_.memory_bandwidth * gpu_.memory_efficiency);
   kernel.seconds =
       std::max(attention_seconds(shape, backward), memory) + gpu_.kernel_overhead + gpu_.attention_overhead;
-  return kernel;
+  return sped_up(std::move(kernel));
 }
 
 /// Tiles of queries, one per multiprocessor at a time; with a causal mask the last tile of a head is the
@@ -168,12 +169,17 @@ program::Kernel KernelModel::stream(std::string name, double bytes, int launches
   kernel.launches = launches;
   kernel.seconds = bytes / (gpu_.memory_bandwidth * gpu_.memory_efficiency) +
                    static_cast<double>(launches) * gpu_.kernel_overhead;
-  return kernel;
+  return sped_up(std::move(kernel));
 }
 
 program::Kernel KernelModel::random_stream(std::string name, double bytes) const {
   program::Kernel kernel = stream(std::move(name), bytes);
   kernel.seconds = bytes / (gpu_.memory_bandwidth * gpu_.random_efficiency) + gpu_.kernel_overhead;
+  return sped_up(std::move(kernel));
+}
+
+program::Kernel KernelModel::sped_up(program::Kernel kernel) const {
+  if (const auto op = program::op_class(kernel.kind, kernel.name)) kernel.seconds /= speedups_.of(*op);
   return kernel;
 }
 

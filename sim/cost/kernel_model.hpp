@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/base/op_class.hpp"
 #include "sim/base/units.hpp"
 #include "sim/hardware/spec.hpp"
 #include "sim/program/segment.hpp"
@@ -50,8 +51,9 @@ class KernelModel {
  public:
   /// `peak` is the dense matrix peak of the precision in use, `element_bytes` the size of its elements, and
   /// `launch_interval` the host's time per kernel launch; with `blocking_launches` it waits for each to end.
+  /// The time of every kernel is divided by the factor of its operation in `speedups`.
   KernelModel(const hardware::GpuSpec& gpu, FlopsPerSecond peak, std::int64_t element_bytes,
-              Seconds launch_interval, bool blocking_launches = false);
+              Seconds launch_interval, bool blocking_launches = false, const OpSpeedups& speedups = {});
 
   /// Matrix multiply: output tiles in waves over the SMs with a prologue per tile, or memory traffic if
   /// longer.
@@ -89,12 +91,15 @@ class KernelModel {
   bool misaligned(const MatmulShape& shape) const;
   Seconds attention_seconds(const AttentionShape& shape, bool backward) const;
   program::Kernel attention(std::string name, const AttentionShape& shape, bool backward) const;
+  /// The kernel at the speed that is assumed of its operation.
+  program::Kernel sped_up(program::Kernel kernel) const;
 
   hardware::GpuSpec gpu_;
   FlopsPerSecond peak_;
   std::int64_t element_bytes_;
   Seconds launch_interval_;
   bool blocking_launches_;
+  OpSpeedups speedups_;
   /// Of the GPU itself, by which its peak is divided; gpu_.multiprocessors are those free for compute.
   double total_multiprocessors_;
 };

@@ -21,6 +21,8 @@ struct ExecutorOptions {
   /// Send every step of a ring as a message of its own, which waits for the step before, instead of one flow
   /// for all; for checking. REQUIRES: a job whose flows were kept apart. Other algorithms stay flows.
   bool ring_steps = false;
+  /// Record what every stream did when (program::Span), for traces and pictures.
+  bool record_spans = false;
 };
 
 /// Runs the programs of a job and reports what every rank did.

@@ -14,7 +14,6 @@ namespace trainsim::engine {
 
 namespace {
 
-using program::Cause;
 using program::Instruction;
 using program::Opcode;
 using program::Stream;
@@ -67,11 +66,11 @@ class IdealRun {
   void wake(std::int32_t key) {
     if (key >= 0) runnable_.push_back(static_cast<std::size_t>(key));
   }
-  static bool on_compute(std::size_t key) {
-    return key % program::kStreams == static_cast<std::size_t>(Stream::kCompute);
-  }
-  void spend(std::size_t key, Cause cause, Seconds duration) {
-    if (on_compute(key)) recorders_[key / program::kStreams].spend(cause, duration);
+  program::RankRecorder& recorder(std::size_t key) { return recorders_[key / program::kStreams]; }
+  /// The instruction that a stream is at.
+  program::Where where(std::size_t key, const Instruction& instruction) const {
+    return {static_cast<Stream>(key % program::kStreams), static_cast<std::uint32_t>(streams_[key].next),
+            instruction.cause};
   }
   void fail_if_stuck() const;
 
@@ -90,8 +89,9 @@ class IdealRun {
 IdealRun::IdealRun(const program::Job& job, const ExecutorOptions& options)
     : job_(job), costs_(job), options_(options), groups_(job.groups.size()) {
   timeline_.ranks.resize(job.ranks.size());
+  timeline_.has_spans = options.record_spans;
   for (std::size_t rank = 0; rank < job.ranks.size(); ++rank) {
-    recorders_.emplace_back(timeline_.ranks[rank]);
+    recorders_.emplace_back(timeline_.ranks[rank], options.record_spans);
     const program::Program& program = job.programs[job.ranks[rank].program];
     events_.emplace_back(program.events);
     messages_.emplace_back(program.messages);
@@ -125,8 +125,6 @@ void IdealRun::advance(std::size_t key) {
 
 bool IdealRun::step(std::size_t key, const Instruction& instruction) {
   StreamState& stream = streams_[key];
-  const std::size_t rank = key / program::kStreams;
-  program::RankRecorder& recorder = recorders_[rank];
   switch (instruction.op) {
     case Opcode::kCompute:
       compute(key, instruction);
@@ -150,10 +148,10 @@ bool IdealRun::step(std::size_t key, const Instruction& instruction) {
     case Opcode::kFree:
       return true;
     case Opcode::kSlotBegin:
-      recorder.begin_slot(instruction.id, stream.now);
+      recorder(key).begin_slot(instruction.id, stream.now);
       return true;
     case Opcode::kSlotEnd:
-      recorder.end_slot(stream.now);
+      recorder(key).end_slot(stream.now);
       return true;
   }
   return true;
@@ -163,12 +161,12 @@ void IdealRun::compute(std::size_t key, const Instruction& instruction) {
   StreamState& stream = streams_[key];
   const program::Rank& rank = job_.ranks[key / program::kStreams];
   // A slow GPU copies as fast as others.
-  const Seconds duration = instruction.amount * (on_compute(key) ? rank.slowdown : 1.0);
+  const bool computes = key % program::kStreams == static_cast<std::size_t>(Stream::kCompute);
+  const Seconds duration = instruction.amount * (computes ? rank.slowdown : 1.0);
   const program::Segment& segment = job_.programs[rank.program].segments[instruction.id];
   const Seconds end = stream.host.run(stream.now, duration, segment);
   ++timeline_.activities;
-  spend(key, instruction.cause, duration);
-  spend(key, Cause::kLaunch, end - stream.now - duration);
+  recorder(key).compute(where(key, instruction), stream.now, duration, end);
   stream.now = end;
 }
 
@@ -196,13 +194,8 @@ bool IdealRun::collective(std::size_t key, const Instruction& instruction) {
     state = {};
   }
   if (stream.collective_end == kNever) return false;
-  if (on_compute(key)) {
-    spend(key, Cause::kImbalance, stream.collective_ready - stream.now);
-    spend(key, instruction.cause, stream.collective_end - stream.collective_ready);
-  } else {
-    recorders_[key / program::kStreams].note_member_wait(instruction.cause, stream.now,
-                                                         stream.collective_ready);
-  }
+  recorder(key).collective(where(key, instruction), stream.now, stream.collective_ready,
+                           stream.collective_end);
   stream.now = stream.collective_end;
   stream.in_collective = false;
   stream.collective_end = kNever;
@@ -218,24 +211,21 @@ void IdealRun::send(std::size_t key, const Instruction& instruction) {
   ++timeline_.activities;
   message.started = stream.now;
   message.arrived = stream.now + duration;
-  spend(key, instruction.cause, duration);
-  stream.now += duration;
+  recorder(key).send(where(key, instruction), stream.now, message.arrived);
+  stream.now = message.arrived;
   wake(message.waiter);
 }
 
 bool IdealRun::receive(std::size_t key, const Instruction& instruction) {
   StreamState& stream = streams_[key];
-  const std::size_t rank = key / program::kStreams;
-  Message& message = messages_[rank][instruction.id];
+  Message& message = messages_[key / program::kStreams][instruction.id];
   if (message.arrived == kNever) {
     message.waiter = static_cast<std::int32_t>(key);
     return false;
   }
-  if (message.arrived > stream.now) {
-    recorders_[rank].wait_for_transfer(stream.now, message.arrived, message.started, Cause::kBubble,
-                                       instruction.cause);
-    stream.now = message.arrived;
-  }
+  const Seconds until = std::max(stream.now, message.arrived);
+  recorder(key).receive(where(key, instruction), stream.now, until, message.started);
+  stream.now = until;
   return true;
 }
 
@@ -246,12 +236,9 @@ bool IdealRun::wait(std::size_t key, const Instruction& instruction) {
     event.waiter = static_cast<std::int32_t>(key);
     return false;
   }
-  if (event.time > stream.now) {
-    if (on_compute(key)) {
-      recorders_[key / program::kStreams].wait_for_event(stream.now, event.time, instruction.cause);
-    }
-    stream.now = event.time;
-  }
+  const Seconds until = std::max(stream.now, event.time);
+  recorder(key).wait(where(key, instruction), stream.now, until);
+  stream.now = until;
   return true;
 }
 

@@ -79,6 +79,15 @@ void Emitter::run(Stream stream, std::uint32_t work, Cause cause) {
   push(stream, instruction);
 }
 
+void Emitter::push(Stream stream, const Instruction& instruction) {
+  std::vector<Instruction>& code = program_.stream(stream);
+  std::vector<program::Place>& places = program_.places[static_cast<std::size_t>(stream)];
+  const bool known =
+      places.empty() ? slot_ < 0 && layer_ < 0 : places.back().slot == slot_ && places.back().layer == layer_;
+  if (!known) places.push_back({static_cast<std::uint32_t>(code.size()), slot_, layer_});
+  code.push_back(instruction);
+}
+
 void Emitter::memory(Opcode op, program::MemoryCategory category, std::uint32_t tensor, Bytes bytes) {
   if (bytes == 0) return;
   Instruction instruction;
@@ -161,6 +170,15 @@ void Emitter::begin_slot(char kind, std::int32_t micro_batch, std::int32_t chunk
   instruction.id = static_cast<std::uint32_t>(program_.slots.size());
   program_.slots.push_back({kind, micro_batch, chunk});
   push(Stream::kCompute, instruction);
+}
+
+void Emitter::enter_slot() {
+  slot_ = static_cast<std::int32_t>(program_.slots.size());
+  layer_ = -1;
+}
+
+void Emitter::leave_slot() {
+  slot_ = layer_ = -1;
 }
 
 void Emitter::end_slot() {

@@ -56,16 +56,24 @@ class Emitter {
   void synchronize(int launches);
   void begin_slot(char kind, std::int32_t micro_batch, std::int32_t chunk);
   void end_slot();
+  /// What follows belongs to the slot that begins next, its arrivals included, until leave_slot().
+  void enter_slot();
+  void leave_slot();
+  /// What follows belongs to a layer of the model; kNoLayer = to none.
+  void enter_layer(std::int64_t layer) { layer_ = static_cast<std::int32_t>(layer); }
+  static constexpr std::int64_t kNoLayer = -1;
+  std::int64_t layer() const { return layer_; }
 
  private:
-  void push(program::Stream stream, const program::Instruction& instruction) {
-    program_.stream(stream).push_back(instruction);
-  }
+  void push(program::Stream stream, const program::Instruction& instruction);
   void memory(program::Opcode op, program::MemoryCategory category, std::uint32_t tensor, Bytes bytes);
 
   program::Program& program_;
   const cost::KernelModel& kernels_;
   std::uint32_t pending_event_ = 0;
+  /// Where the program is: index of the slot and number of the layer, or -1.
+  std::int32_t slot_ = -1;
+  std::int32_t layer_ = -1;
   std::unordered_map<std::string, std::uint32_t> tensors_;
 };
 

@@ -10,7 +10,6 @@ namespace trainsim::lowering {
 
 namespace {
 
-using plan::RecomputeGranularity;
 using program::MemoryCategory;
 
 /// Writes the operations of a transformer layer in order.

@@ -96,7 +96,7 @@ cost::KernelModel kernel_model(const hardware::GpuSpec& gpu, const plan::Paralle
   if (plan.launch == plan::Launch::kCompiled) launch = gpu.launch_interval_compiled;
   if (plan.launch == plan::Launch::kCudaGraph) launch = gpu.launch_interval_graph;
   const bool blocking = plan.launch == plan::Launch::kBlocking;
-  return {gpu, peak_flops(gpu, plan), plan.element_bytes(), launch, blocking};
+  return {gpu, peak_flops(gpu, plan), plan.element_bytes(), launch, blocking, plan.op_speedups};
 }
 
 namespace {

@@ -162,7 +162,10 @@ void ShardedUnits::after_forward(std::int64_t layer) {
 void ShardedUnits::gather_again(std::int64_t unit) {
   const std::uint32_t start = emit_.record(Stream::kCompute);
   allocate(unit);
+  const std::int64_t layer = emit_.layer();
+  emit_.enter_layer(unit * unit_layers_);
   gathered_[static_cast<std::size_t>(unit)] = gather(parameters_of(unit), &start);
+  emit_.enter_layer(layer);
   prefetched_ = true;
 }
 

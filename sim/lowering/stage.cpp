@@ -31,9 +31,7 @@ std::vector<std::vector<TapeEmitter>> layer_memory(const StageContext& context, 
   for (std::size_t chunk = 0; chunk < memory.size(); ++chunk) {
     const auto place =
         static_cast<std::size_t>(context.schedule.virtual_stage(stage, static_cast<std::int64_t>(chunk)));
-    const auto begin = context.layers.begin();
-    const std::int64_t first =
-        std::accumulate(begin, begin + static_cast<std::ptrdiff_t>(place), std::int64_t{0});
+    const std::int64_t first = context.first_layer(place);
     for (std::int64_t layer = 0; layer < context.layers[place]; ++layer) {
       memory[chunk].emplace_back(context.layer_memory, "layer " + std::to_string(first + layer) + ": ", emit);
     }
@@ -42,6 +40,11 @@ std::vector<std::vector<TapeEmitter>> layer_memory(const StageContext& context, 
 }
 
 }  // namespace
+
+std::int64_t StageContext::first_layer(std::size_t virtual_stage) const {
+  const auto begin = layers.begin();
+  return std::accumulate(begin, begin + static_cast<std::ptrdiff_t>(virtual_stage), std::int64_t{0});
+}
 
 StageLowering::StageLowering(const StageContext& context, std::int64_t stage, program::Program& program)
     : context_(context),
@@ -141,8 +144,9 @@ void StageLowering::await_parameters(const Slot& slot, std::int64_t layer) {
 
 void StageLowering::emit_slot(const Slot& slot, bool last_backward) {
   if (slot.kind == SlotKind::kWeight) throw std::logic_error("weight slots can't be lowered yet");
-  emit_arrival(slot);
   const bool forward = slot.kind == SlotKind::kForward;
+  emit_.enter_slot();
+  emit_arrival(slot);
   emit_.begin_slot(forward ? 'F' : 'B', slot.micro_batch, slot.chunk);
   if (forward) {
     emit_forward(slot);
@@ -151,6 +155,7 @@ void StageLowering::emit_slot(const Slot& slot, bool last_backward) {
   }
   emit_.end_slot();
   emit_transfer(slot);
+  emit_.leave_slot();
 }
 
 /// Waits for the slot's input. Without sequence parallelism the message holds 1/t of the tensor, and the
@@ -203,6 +208,7 @@ void StageLowering::emit_forward(const Slot& slot) {
 
 void StageLowering::emit_layers_forward(const Slot& slot) {
   for (std::int64_t layer = 0; layer < layers_of(slot.chunk); ++layer) {
+    emit_.enter_layer(first_layer_of(slot.chunk) + layer);
     if (layer > 0) await_parameters(slot, layer);
     Keep keep = Keep::kAll;
     if (recomputed(layer)) keep = checkpointed(layer) ? Keep::kInput : Keep::kNothing;
@@ -211,6 +217,7 @@ void StageLowering::emit_layers_forward(const Slot& slot) {
     emit_.emit(forward_);
     units_.after_forward(layer);
   }
+  emit_.enter_layer(Emitter::kNoLayer);
 }
 
 void StageLowering::emit_backward(const Slot& slot, bool last_backward) {
@@ -236,21 +243,25 @@ void StageLowering::emit_head_backward(bool last_backward) {
 }
 
 void StageLowering::emit_layers_backward(std::int64_t chunk, bool last_backward) {
+  const std::int64_t first = first_layer_of(chunk);
   std::int64_t end = layers_of(chunk);
   while (end > 0) {
     // A group is what one checkpoint brings back: the layers up to the nearest kept input.
     std::int64_t begin = end - 1;
     const bool again = recomputed(begin);
     while (again && !checkpointed(begin)) --begin;
+    emit_.enter_layer(first + begin);
     // With units of their own, groups are single layers.
     units_.before_backward(begin);
     if (again) {
       for (std::int64_t layer = begin; layer < end; ++layer) {
+        emit_.enter_layer(first + layer);
         memory_of(chunk, layer).again(layer == begin);
         emit_.emit(recompute_);
       }
     }
     for (std::int64_t layer = end - 1; layer >= begin; --layer) {
+      emit_.enter_layer(first + layer);
       memory_of(chunk, layer).backward();
       emit_.emit(backward_);
       gradients_ready(layer_parameters_, last_backward);
@@ -258,6 +269,7 @@ void StageLowering::emit_layers_backward(std::int64_t chunk, bool last_backward)
     units_.after_backward(begin);
     end = begin;
   }
+  emit_.enter_layer(Emitter::kNoLayer);
 }
 
 void StageLowering::gradients_ready(std::int64_t parameters, bool last_backward) {

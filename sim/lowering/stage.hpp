@@ -31,6 +31,9 @@ struct StageContext {
   std::vector<std::int64_t> layers;
   RingEstimate data_ring;
   HostShare host;
+
+  /// Number in the model of the first layer of a virtual stage.
+  std::int64_t first_layer(std::size_t virtual_stage) const;
 };
 
 /// Writes the program of one stage.
@@ -77,6 +80,9 @@ class StageLowering {
   }
   std::int64_t layers_of(std::int64_t chunk) const {
     return context_.layers[static_cast<std::size_t>(virtual_stage(chunk))];
+  }
+  std::int64_t first_layer_of(std::int64_t chunk) const {
+    return context_.first_layer(static_cast<std::size_t>(virtual_stage(chunk)));
   }
   /// Whether layer `index` of a chunk keeps only a checkpoint.
   bool recomputed(std::int64_t index) const;

@@ -39,8 +39,7 @@ class Scan {
         open(static_cast<std::int32_t>(instruction.id));
         break;
       case Opcode::kSlotEnd:
-        slot_compute_ = compute_;
-        if (profile_.peak_slot == profile_.curve.back().slot) finish_share();
+        finish_share();
         open(-1);
         break;
       case Opcode::kCompute:
@@ -69,17 +68,19 @@ class Scan {
     profile_.largest[category] = std::max(profile_.largest[category], now_[category]);
     MemoryPoint& point = profile_.curve.back();
     point.end = total_;
-    point.peak = std::max(point.peak, total_);
+    if (total_ > point.peak) {
+      point.peak = total_;
+      point_compute_ = compute_;
+    }
     if (total_ <= profile_.peak) return;
     profile_.peak = total_;
     profile_.peak_slot = point.slot;
     profile_.peak_point = profile_.curve.size() - 1;
     profile_.at_peak = now_;
     peak_index_ = index;
-    peak_compute_ = compute_;
   }
   void open(std::int32_t slot) {
-    compute_ = 0;
+    compute_ = point_compute_ = 0;
     // Nothing was allocated since the last point.
     MemoryPoint& last = profile_.curve.back();
     if (last.slot == -1 && last.begin == total_ && last.peak == total_ && profile_.curve.size() > 1) {
@@ -88,7 +89,11 @@ class Scan {
     }
     profile_.curve.push_back({slot, total_, total_, total_});
   }
-  void finish_share() { profile_.peak_share = slot_compute_ > 0 ? peak_compute_ / slot_compute_ : 0; }
+  void finish_share() {
+    MemoryPoint& point = profile_.curve.back();
+    point.peak_share = compute_ > 0 ? point_compute_ / compute_ : 0;
+    if (profile_.peak_slot == point.slot) profile_.peak_share = point.peak_share;
+  }
 
   LiveSet<Held> live_;
   Profile profile_;
@@ -96,8 +101,8 @@ class Scan {
   Bytes total_ = 0;
   std::size_t peak_index_ = 0;
   double compute_ = 0;
-  double slot_compute_ = 0;
-  double peak_compute_ = 0;
+  /// When the current point's peak was reached.
+  double point_compute_ = 0;
 };
 
 /// Second pass, up to the peak: what is alive there.

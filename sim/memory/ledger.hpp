@@ -25,6 +25,9 @@ struct MemoryPoint {
   Bytes begin = 0;
   Bytes peak = 0;
   Bytes end = 0;
+  /// How much of the slot's compute time had passed when the peak was first reached (0 to 1); 0 outside
+  /// slots.
+  double peak_share = 0;
 };
 
 /// What a rank that runs a program has allocated over a step.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/base/diagnostics.hpp"
+#include "sim/base/op_class.hpp"
 #include "sim/base/units.hpp"
 #include "sim/hardware/spec.hpp"
 #include "sim/model/model_spec.hpp"
@@ -188,6 +189,8 @@ struct ParallelPlan {
   /// Whether fused norms keep a row in registers and read it once (apex FastLayerNorm, Transformer Engine),
   /// as Megatron-LM does since 2022 unless --no-persist-layer-norm is given, or are those of apex before.
   bool persistent_norm = true;
+  /// What is assumed to be faster than it is modelled.
+  OpSpeedups op_speedups;
   /// Which ranks sit next to each other: axes from the innermost to the outermost.
   RankOrder order = kTensorDataPipeline;
   /// Nodes of the cluster that the job runs on, in the order of its ranks; empty = the first ones.

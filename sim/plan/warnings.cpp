@@ -56,6 +56,14 @@ bool crosses_nodes(const ParallelPlan& plan, const ClusterSpec& cluster) {
          plan.data_parallel > data_ranks_in_node(plan, cluster.gpus_per_node);
 }
 
+void warn_of_speedups_of_measured_times(const ParallelPlan& plan, Problems& warnings) {
+  if (!plan.profile) return;
+  for (const OpClass op : kAllOpClasses) {
+    if (op == OpClass::kOptimizer || plan.op_speedups.of(op) == 1.0) continue;
+    warnings.push_back({std::string("op.") + to_string(op), "has no effect on the times of plan.profile"});
+  }
+}
+
 void warn_of_shards_of_one(const ParallelPlan& plan, Problems& warnings) {
   if (!plan.is_hybrid() || plan.shard_ranks() > 1) return;
   warnings.push_back({"plan.sharding.group", "groups of one data-parallel rank shard nothing; " +
@@ -124,6 +132,7 @@ Problems warnings(const ParallelPlan& plan, const ModelSpec& model, const Cluste
   warn_of_idle_sequence_parallel(plan, warnings);
   warn_of_no_steady_state(plan, warnings);
   warn_of_fast_network(cluster, warnings);
+  warn_of_speedups_of_measured_times(plan, warnings);
   warn_of_shards_of_one(plan, warnings);
   warn_of_shared_nics(plan, cluster, warnings);
   warn_of_oversubscription(plan, cluster, warnings);

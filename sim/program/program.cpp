@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/program/program.hpp"
 
+#include <algorithm>
+
 #include "sim/program/traffic.hpp"
 
 namespace trainsim::program {
@@ -60,6 +62,14 @@ const char* to_string(Cause cause) {
 }
 const char* to_string(MemoryCategory category) {
   return name_in(kMemoryNames, category);
+}
+
+Place Program::place_of(Stream s, std::uint32_t instruction) const {
+  const std::vector<Place>& marks = places[static_cast<std::size_t>(s)];
+  const auto after =
+      std::upper_bound(marks.begin(), marks.end(), instruction,
+                       [](std::uint32_t index, const Place& place) { return index < place.first; });
+  return after == marks.begin() ? Place{} : *(after - 1);
 }
 
 }  // namespace trainsim::program

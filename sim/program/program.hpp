@@ -150,12 +150,24 @@ struct SlotInfo {
   std::int32_t chunk = 0;
 };
 
+/// What the instructions of a stream belong to, from `first` on until the next mark.
+struct Place {
+  /// Index into the stream.
+  std::uint32_t first = 0;
+  /// Index into Program::slots; -1 outside slots. A slot's transfers belong to it.
+  std::int32_t slot = -1;
+  /// Number of the layer in the model; -1 where it is no layer's.
+  std::int32_t layer = -1;
+};
+
 /// Everything that the ranks of one stage do in one training step. Ranks of a stage share the program; which
 /// ranks their groups and peers are is bound in `Job`.
 struct Program {
   std::array<std::vector<Instruction>, kStreams> streams;
   std::vector<Segment> segments;
   std::vector<SlotInfo> slots;
+  /// Of each stream, in order; only reports need them. What comes before the first mark belongs to nothing.
+  std::array<std::vector<Place>, kStreams> places;
   /// Names of tensors that kAllocate and kFree refer to.
   std::vector<std::string> tensors;
   /// Those that live as long as training does but first appear in its first step.
@@ -169,6 +181,8 @@ struct Program {
 
   std::vector<Instruction>& stream(Stream s) { return streams[static_cast<std::size_t>(s)]; }
   const std::vector<Instruction>& stream(Stream s) const { return streams[static_cast<std::size_t>(s)]; }
+  /// What an instruction belongs to.
+  Place place_of(Stream s, std::uint32_t instruction) const;
 };
 
 }  // namespace trainsim::program

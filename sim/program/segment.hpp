@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "sim/base/op_class.hpp"
 #include "sim/base/units.hpp"
 
 namespace trainsim::program {
@@ -14,6 +17,9 @@ inline constexpr int kKernelKinds = 5;
 
 /// Name for tables and JSON: "matmul", "attention", "memory", "optimizer", "profiled".
 const char* to_string(KernelKind kind);
+
+/// The operation that a kernel belongs to; nothing for measured times, which are those of many.
+std::optional<OpClass> op_class(KernelKind kind, std::string_view name);
 
 /// One GPU kernel (or a fused chain of them) of known shape.
 struct Kernel {

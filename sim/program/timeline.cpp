@@ -5,23 +5,87 @@
 
 namespace trainsim::program {
 
-void RankRecorder::wait_for_transfer(Seconds from, Seconds to, Seconds started, Cause idle, Cause transfer) {
-  const Seconds begin = std::clamp(started, from, to);
-  spend(idle, begin - from);
-  spend(transfer, to - begin);
-}
+namespace {
 
-void RankRecorder::note_member_wait(Cause cause, Seconds from, Seconds to) {
-  if (to > from) member_waits_.push_back({cause, from, to});
-}
+/// Differences of clocks below this, in seconds, are rounding.
+constexpr Seconds kRounding = 1e-12;
 
-void RankRecorder::wait_for_event(Seconds from, Seconds to, Cause cause) {
-  Seconds idle = 0;
-  for (const MemberWait& wait : member_waits_) {
-    if (wait.cause == cause) idle += std::max(0.0, std::min(to, wait.to) - std::max(from, wait.from));
+/// Spends up to `drain` seconds of imbalance after the last slot as bubble, from the first on, and lets the
+/// compute stream wait for the step's end.
+void close_spans(RankTimeline& rank, Seconds drain, Seconds step_time) {
+  std::vector<Span>& spans = rank.spans[static_cast<std::size_t>(Stream::kCompute)];
+  const Seconds now = spans.empty() ? 0 : spans.back().end;
+  if (step_time > now) {
+    spans.push_back({now, step_time, Span::kStepEnd, SpanKind::kWait, Cause::kImbalance});
   }
+  for (std::size_t i = 0; i < spans.size() && drain > kRounding; ++i) {
+    if (spans[i].cause != Cause::kImbalance || spans[i].begin < rank.last_slot) continue;
+    spans[i].cause = Cause::kBubble;
+    const Seconds rest = spans[i].duration() - drain;
+    drain -= spans[i].duration();
+    if (rest <= kRounding) continue;
+    Span imbalance = spans[i];
+    imbalance.cause = Cause::kImbalance;
+    imbalance.begin = spans[i].end = spans[i].end - rest;
+    spans.insert(spans.begin() + static_cast<std::ptrdiff_t>(i) + 1, imbalance);
+  }
+}
+
+}  // namespace
+
+void RankRecorder::compute(Where at, Seconds from, Seconds gpu, Seconds to) {
+  if (at.stream == Stream::kCompute) {
+    spend(at.cause, gpu);
+    spend(Cause::kLaunch, to - from - gpu);
+  }
+  const Seconds begin = to - from - gpu > kRounding ? to - gpu : from;
+  note_idle(at, Cause::kLaunch, from, begin);
+  note(at, SpanKind::kKernels, begin, to);
+}
+
+void RankRecorder::collective(Where at, Seconds from, Seconds ready, Seconds to) {
+  if (at.stream == Stream::kCompute) {
+    spend(Cause::kImbalance, ready - from);
+    spend(at.cause, to - ready);
+  } else if (ready > from) {
+    member_waits_.push_back({at.cause, from, ready});
+  }
+  note_idle(at, Cause::kImbalance, from, ready);
+  note(at, SpanKind::kCollective, ready, to);
+}
+
+void RankRecorder::send(Where at, Seconds from, Seconds to) {
+  if (at.stream == Stream::kCompute) spend(at.cause, to - from);
+  if (spans_) add_span(at, SpanKind::kSend, from, to);
+}
+
+void RankRecorder::receive(Where at, Seconds from, Seconds to, Seconds started) {
+  const Seconds begin = std::clamp(started, from, to);
+  if (at.stream == Stream::kCompute) {
+    spend(Cause::kBubble, begin - from);
+    spend(at.cause, to - begin);
+  }
+  note_idle(at, Cause::kBubble, from, begin);
+  if (spans_) add_span(at, SpanKind::kReceive, begin, to);
+}
+
+void RankRecorder::wait(Where at, Seconds from, Seconds to) {
+  if (at.stream != Stream::kCompute) return;
+  Seconds idle = 0;
+  Seconds noted = from;
+  for (const MemberWait& wait : member_waits_) {
+    if (wait.cause != at.cause) continue;
+    const Seconds begin = std::max(from, wait.from);
+    const Seconds end = std::min(to, wait.to);
+    if (end <= begin) continue;
+    idle += end - begin;
+    note(at, SpanKind::kWait, noted, begin);
+    note_idle(at, Cause::kImbalance, begin, end);
+    noted = end;
+  }
+  note(at, SpanKind::kWait, noted, to);
   spend(Cause::kImbalance, idle);
-  spend(cause, to - from - idle);
+  spend(at.cause, to - from - idle);
   // The compute stream never looks back before `to`.
   std::erase_if(member_waits_, [to](const MemberWait& wait) { return wait.to <= to; });
 }
@@ -58,6 +122,7 @@ void close(Timeline& timeline) {
     const Seconds drain = std::clamp(imbalance - rank.imbalance_in_slots, 0.0, window_end - rank.last_slot);
     imbalance -= drain;
     rank.by_cause[static_cast<std::size_t>(Cause::kBubble)] += drain;
+    if (timeline.has_spans) close_spans(rank, drain, timeline.step_time);
   }
 }
 

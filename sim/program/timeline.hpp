@@ -6,6 +6,7 @@
 
 #include "sim/base/units.hpp"
 #include "sim/program/job.hpp"
+#include "sim/program/span.hpp"
 
 namespace trainsim::program {
 
@@ -32,6 +33,8 @@ struct RankTimeline {
   Seconds end = 0;
   /// Slots in the order in which they ran.
   std::vector<SlotSpan> slots;
+  /// Empty unless they were asked for.
+  Spans spans;
 };
 
 /// Result of running a job: one entry per simulated rank.
@@ -41,6 +44,8 @@ struct Timeline {
   /// Streams that were simulated, and timed activities (computes, collectives, messages).
   std::int64_t actors = 0;
   std::int64_t activities = 0;
+  /// Whether the ranks' spans were recorded.
+  bool has_spans = false;
 };
 
 /// The host thread of a rank, which launches the kernels of the compute stream ahead of the GPU.
@@ -67,22 +72,33 @@ class Host {
   Seconds launched_ = 0;
 };
 
-/// Collects what a rank does while an executor runs it.
+/// Which instruction of a rank something is about.
+struct Where {
+  Stream stream = Stream::kCompute;
+  /// Index into the stream.
+  std::uint32_t instruction = 0;
+  Cause cause = Cause::kForward;
+};
+
+/// Collects what a rank does while an executor runs it. Times are those of the stream's own clock; a stream
+/// reports in the order of its time, but streams need not agree on how far they are.
 class RankRecorder {
  public:
-  explicit RankRecorder(RankTimeline& timeline) : timeline_(timeline) {}
-  /// The compute stream spent `duration` on `cause`.
-  void spend(Cause cause, Seconds duration) {
-    timeline_.by_cause[static_cast<std::size_t>(cause)] += duration;
-  }
-  /// The compute stream waited from `from` to `to` for a transfer that had begun at `started`: the time
-  /// before is idle (`idle`), the time after is communication (`transfer`).
-  void wait_for_transfer(Seconds from, Seconds to, Seconds started, Cause idle, Cause transfer);
-  /// A stream beside the compute stream waited for the other members of a collective.
-  void note_member_wait(Cause cause, Seconds from, Seconds to);
-  /// The compute stream waited for an event of another stream. Where that stream itself waited for other
-  /// members the time is imbalance, the rest is `cause`.
-  void wait_for_event(Seconds from, Seconds to, Cause cause);
+  /// Records spans, too, if asked to.
+  explicit RankRecorder(RankTimeline& timeline, bool spans = false) : timeline_(timeline), spans_(spans) {}
+  /// A segment that takes `gpu` seconds on the GPU ran from `from` to `to`; the rest is waiting for launches,
+  /// of which a span shows the sum before the kernels.
+  void compute(Where at, Seconds from, Seconds gpu, Seconds to);
+  /// The stream reached a collective at `from`, whose last member did so at `ready` and which ended at `to`.
+  void collective(Where at, Seconds from, Seconds ready, Seconds to);
+  /// A message was sent.
+  void send(Where at, Seconds from, Seconds to);
+  /// The stream waited from `from` to `to` for a message whose transfer had begun at `started`: before that
+  /// it was idle for want of work, after it the message was on its way.
+  void receive(Where at, Seconds from, Seconds to, Seconds started);
+  /// The stream waited for an event of another one. Where that stream itself waited for other
+  /// members of a collective the time is imbalance, the rest is what the instruction says.
+  void wait(Where at, Seconds from, Seconds to);
   /// A slot begins or ends.
   void begin_slot(std::uint32_t slot, Seconds now);
   void end_slot(Seconds now);
@@ -97,8 +113,24 @@ class RankRecorder {
     Seconds from = 0;
     Seconds to = 0;
   };
+  /// The compute stream spent `duration` on `cause`.
+  void spend(Cause cause, Seconds duration) {
+    timeline_.by_cause[static_cast<std::size_t>(cause)] += duration;
+  }
+  void note(Where at, SpanKind kind, Seconds from, Seconds to) {
+    if (spans_ && to > from) add_span(at, kind, from, to);
+  }
+  void note_idle(Where at, Cause cause, Seconds from, Seconds to) {
+    at.cause = cause;
+    note(at, SpanKind::kWait, from, to);
+  }
+  void add_span(Where at, SpanKind kind, Seconds from, Seconds to) {
+    timeline_.spans[static_cast<std::size_t>(at.stream)].push_back(
+        {from, to, at.instruction, kind, at.cause});
+  }
 
   RankTimeline& timeline_;
+  bool spans_;
   std::vector<MemberWait> member_waits_;
 };
 

@@ -2,10 +2,10 @@
 #include <array>
 #include <cstdio>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "sim/report/csv_cells.hpp"
+#include "sim/report/sweep_rows.hpp"
 #include "sim/report/training.hpp"
 #include "sim/report/writers.hpp"
 
@@ -28,47 +28,54 @@ std::string cell(const std::string& text) {
   return quoted + "\"";
 }
 
-std::string to_csv(const Summary& summary) {
+std::vector<sweep::Cell> scalar_cells(const Summary& summary) {
   const plan::ParallelPlan& plan = summary.plan;
-  const std::vector<std::pair<std::string, std::string>> columns = {
-      {"name", cell(summary.name)},
-      {"gpus", std::to_string(plan.gpus)},
-      {"tensor_parallel", std::to_string(plan.tensor_parallel)},
-      {"pipeline_parallel", std::to_string(plan.pipeline_parallel)},
-      {"virtual_pipeline", std::to_string(plan.virtual_pipeline)},
-      {"data_parallel", std::to_string(plan.data_parallel)},
-      {"micro_batch_size", std::to_string(plan.micro_batch_size)},
-      {"global_batch_size", std::to_string(plan.global_batch_size)},
-      {"step_time_s", exact(summary.step_time)},
-      {"tokens_per_s", exact(summary.tokens_per_second)},
-      {"tokens_per_s_per_gpu", exact(summary.tokens_per_second_per_gpu)},
-      {"samples_per_s", exact(summary.samples_per_second)},
-      {"model_tflops_per_gpu", exact(summary.model_tflops_per_gpu)},
-      {"hardware_tflops_per_gpu", exact(summary.hardware_tflops_per_gpu)},
-      {"mfu", exact(summary.mfu)},
-      {"hfu", exact(summary.hfu)},
-      {"bubble_ratio", exact(summary.bubble_ratio)},
-      {"bubble_ratio_stage", exact(summary.bubble_ratio_stage)},
-      {"bubble_ratio_theory", summary.bubble_ratio_theory ? exact(*summary.bubble_ratio_theory) : ""},
-      {"scaling_efficiency", exact(summary.scaling_efficiency)},
-      {"fits", summary.fits ? "true" : "false"},
-      {"peak_memory_bytes", std::to_string(summary.peak_memory)},
-      {"memory_headroom_bytes", std::to_string(summary.memory_headroom)}};
-  std::string header;
-  std::string row;
-  for (const auto& [name, value] : columns) {
-    header += (header.empty() ? "" : ",") + name;
-    row += (row.empty() ? "" : ",") + value;
-  }
+  const auto count = [](const char* name, std::int64_t value) {
+    return sweep::Cell{name, std::to_string(value), sweep::CellKind::kBare};
+  };
+  const auto real = [](const char* name, double value) {
+    return sweep::Cell{name, exact(value), sweep::CellKind::kBare};
+  };
+  std::vector<sweep::Cell> cells = {{"name", summary.name, sweep::CellKind::kText},
+                                    count("gpus", plan.gpus),
+                                    count("tensor_parallel", plan.tensor_parallel),
+                                    count("pipeline_parallel", plan.pipeline_parallel),
+                                    count("virtual_pipeline", plan.virtual_pipeline),
+                                    count("data_parallel", plan.data_parallel),
+                                    count("micro_batch_size", plan.micro_batch_size),
+                                    count("global_batch_size", plan.global_batch_size),
+                                    real("step_time_s", summary.step_time),
+                                    real("tokens_per_s", summary.tokens_per_second),
+                                    real("tokens_per_s_per_gpu", summary.tokens_per_second_per_gpu),
+                                    real("samples_per_s", summary.samples_per_second),
+                                    real("model_tflops_per_gpu", summary.model_tflops_per_gpu),
+                                    real("hardware_tflops_per_gpu", summary.hardware_tflops_per_gpu),
+                                    real("mfu", summary.mfu),
+                                    real("hfu", summary.hfu),
+                                    real("bubble_ratio", summary.bubble_ratio),
+                                    real("bubble_ratio_stage", summary.bubble_ratio_stage),
+                                    summary.bubble_ratio_theory
+                                        ? real("bubble_ratio_theory", *summary.bubble_ratio_theory)
+                                        : sweep::Cell{"bubble_ratio_theory", "", sweep::CellKind::kNone},
+                                    real("scaling_efficiency", summary.scaling_efficiency),
+                                    {"fits", summary.fits ? "true" : "false", sweep::CellKind::kBare},
+                                    {"verdict", to_string(summary.verdict), sweep::CellKind::kText},
+                                    count("peak_memory_bytes", summary.peak_memory),
+                                    count("peak_reserved_bytes", summary.peak_reserved),
+                                    count("memory_headroom_bytes", summary.memory_headroom)};
   for (std::size_t c = 0; c < summary.breakdown.size(); ++c) {
-    header += std::string(",breakdown_") + program::to_string(static_cast<program::Cause>(c)) + "_s";
-    row += "," + exact(summary.breakdown[c]);
+    std::string name = "breakdown_";
+    name += program::to_string(static_cast<program::Cause>(c));
+    name += "_s";
+    cells.push_back(real(name.c_str(), summary.breakdown[c]));
   }
-  for (const auto& [name, value] : training_cells(summary)) {
-    header.append(",").append(name);
-    row.append(",").append(value);
-  }
-  return header + "\n" + row + "\n";
+  for (sweep::Cell& cell : training_cells(summary)) cells.push_back(std::move(cell));
+  return cells;
+}
+
+std::string to_csv(const Summary& summary) {
+  const std::vector<sweep::Cell> cells = scalar_cells(summary);
+  return csv_header(cells) + "\n" + csv_line(cells) + "\n";
 }
 
 }  // namespace trainsim::report

@@ -12,10 +12,10 @@ namespace trainsim::report {
 
 namespace {
 
-std::string fixed(double value, int decimals) {
-  std::array<char, 64> text{};
-  std::snprintf(text.data(), text.size(), "%.*f", decimals, value);
-  return text.data();
+/// A number of a change: a plus before what is neither negative nor nothing.
+std::string with_sign(const std::string& text) {
+  const bool nothing = text.find_first_of("123456789") == std::string::npos;
+  return (nothing || text.starts_with("-") ? "" : "+") + text;
 }
 
 std::size_t characters(const std::string& text) {
@@ -24,6 +24,12 @@ std::size_t characters(const std::string& text) {
 }
 
 }  // namespace
+
+std::string fixed(double value, int decimals) {
+  std::array<char, 64> text{};
+  std::snprintf(text.data(), text.size(), "%.*f", decimals, value);
+  return text.data();
+}
 
 std::string number(double value, int digits) {
   if (value == 0 || !std::isfinite(value)) return fixed(value, 0);
@@ -47,10 +53,34 @@ std::string duration(Seconds seconds) {
   return number(seconds * 1e6) + " us";
 }
 
+std::string duration_like(Seconds seconds, Seconds scale) {
+  const Seconds size = std::abs(scale);
+  const double factor = size >= 1.0 ? 1.0 : size >= 1e-3 ? 1e3 : 1e6;
+  const int magnitude = size > 0 ? static_cast<int>(std::floor(std::log10(size * factor))) : 0;
+  const std::string text = fixed(seconds * factor, std::clamp(3 - magnitude, 0, 9));
+  // What rounds to nothing has no sign.
+  const bool nothing = text.find_first_of("123456789") == std::string::npos;
+  return (nothing && text.starts_with("-") ? text.substr(1) : text) + (size >= 1.0    ? " s"
+                                                                       : size >= 1e-3 ? " ms"
+                                                                                      : " us");
+}
+
+std::string signed_duration(Seconds seconds, Seconds scale) {
+  return with_sign(duration_like(seconds, scale));
+}
+
+std::string signed_percent(double share) {
+  return with_sign(percent(std::abs(share) < 5e-6 ? 0.0 : share));
+}
+
 std::string gib(Bytes bytes) {
   const double value = static_cast<double>(bytes) / kGibi;
   if (std::abs(value) < 0.1) return number(static_cast<double>(bytes) / kMebi, 3) + " MiB";
   return (std::abs(value) < 10 ? fixed(value, 2) : fixed(value, 1)) + " GiB";
+}
+
+std::string signed_gib(Bytes bytes) {
+  return with_sign(gib(bytes));
 }
 
 std::string bytes_text(double bytes) {
@@ -84,6 +114,11 @@ std::string wrap(const std::string& text, std::size_t width, std::size_t indent)
     line += (line.empty() ? "" : " ") + word;
   }
   return result + (result.empty() ? "" : std::string(indent, ' ')) + line;
+}
+
+std::string paragraph(const std::string& text) {
+  constexpr std::size_t width = 108;
+  return "  " + wrap(text, width, 2) + "\n";
 }
 
 std::string pad_left(const std::string& text, std::size_t width) {

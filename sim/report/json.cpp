@@ -5,6 +5,7 @@
 #include "sim/base/spelling.hpp"
 #include "sim/report/json_dump.hpp"
 #include "sim/report/network.hpp"
+#include "sim/report/sensitivity.hpp"
 #include "sim/report/training.hpp"
 #include "sim/report/writers.hpp"
 
@@ -108,7 +109,10 @@ Json plan_json(const Summary& summary) {
 Json kernels(const Summary& summary) {
   Json list = Json::array();
   for (const KernelShare& kernel : summary.kernels) {
-    list.push_back({{"name", kernel.name}, {"kind", kernel.kind}, {"seconds", kernel.seconds}});
+    list.push_back({{"name", kernel.name},
+                    {"kind", kernel.kind},
+                    {"op", kernel.op.empty() ? Json(nullptr) : Json(kernel.op)},
+                    {"seconds", kernel.seconds}});
   }
   return list;
 }
@@ -205,31 +209,6 @@ Json uncertainty_json(const std::optional<Uncertainty>& uncertainty) {
           {"constants", std::move(constants)}};
 }
 
-Json to_tree(const Summary& summary) {
-  Json json = scalars(summary);
-  json["uncertainty"] = uncertainty_json(summary.uncertainty);
-  json["jitter"] = jitter_json(summary.jitter);
-  if (summary.run) json["run"] = training_json(*summary.run);
-  json["breakdown"] = by_cause(summary.breakdown);
-  json["kernels"] = kernels(summary);
-  json["communication"] = transfers_json(summary);
-  json["links"] = links_json(summary);
-  json["contention_s"] = summary.contention ? Json(*summary.contention) : Json(nullptr);
-  json["ranks"] = ranks(summary);
-  json["plan"] = plan_json(summary);
-  json["model"] = summary.model.name;
-  json["cluster"] = summary.cluster_name;
-  json["gpu"] = summary.gpu_name;
-  json["gpu_clock_share"] = summary.clock_share;
-  json["warnings"] = summary.warnings;
-  json["notes"] = summary.notes;
-  json["simulation"] = {{"network", summary.network},      {"wall_s", summary.wall_time},
-                        {"actors", summary.actors},        {"activities", summary.activities},
-                        {"folded", summary.folded},        {"simulated_ranks", summary.ranks.size()},
-                        {"world_size", summary.world_size}};
-  return json;
-}
-
 /// An assertion taken apart.
 struct Assertion {
   std::string path;
@@ -313,6 +292,32 @@ const Json& number_at(const Json& json, const std::string& text, const Assertion
 
 }  // namespace
 
+Json to_tree(const Summary& summary) {
+  Json json = scalars(summary);
+  json["uncertainty"] = uncertainty_json(summary.uncertainty);
+  json["sensitivity"] = sensitivity_json(summary);
+  json["jitter"] = jitter_json(summary.jitter);
+  if (summary.run) json["run"] = training_json(*summary.run);
+  json["breakdown"] = by_cause(summary.breakdown);
+  json["kernels"] = kernels(summary);
+  json["communication"] = transfers_json(summary);
+  json["links"] = links_json(summary);
+  json["contention_s"] = summary.contention ? Json(*summary.contention) : Json(nullptr);
+  json["ranks"] = ranks(summary);
+  json["plan"] = plan_json(summary);
+  json["model"] = summary.model.name;
+  json["cluster"] = summary.cluster_name;
+  json["gpu"] = summary.gpu_name;
+  json["gpu_clock_share"] = summary.clock_share;
+  json["warnings"] = summary.warnings;
+  json["notes"] = summary.notes;
+  json["simulation"] = {{"network", summary.network},      {"wall_s", summary.wall_time},
+                        {"actors", summary.actors},        {"activities", summary.activities},
+                        {"folded", summary.folded},        {"simulated_ranks", summary.ranks.size()},
+                        {"world_size", summary.world_size}};
+  return json;
+}
+
 Json by_category(const program::MemoryByCategory& bytes) {
   Json json = Json::object();
   for (std::size_t c = 0; c < bytes.size(); ++c) {
@@ -327,7 +332,8 @@ std::string to_json(const Summary& summary) {
 
 void check_assertion_early(const std::string& text) {
   const Assertion assertion = parse(text);
-  const bool late = assertion.path.starts_with("ranks.") || assertion.path.starts_with("kernels.");
+  const bool late = assertion.path.starts_with("ranks.") || assertion.path.starts_with("kernels.") ||
+                    assertion.path.starts_with("sensitivity.");
   // Without a closed form the result has null there, which only the run can tell.
   Summary any;
   any.bubble_ratio_theory = 0;

@@ -5,12 +5,15 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/program/program.hpp"
+#include "sim/report/summary.hpp"
 
 namespace trainsim::report {
 
 /// JSON whose objects keep the order in which they were written.
 using Json = nlohmann::ordered_json;
 
+/// The JSON result (docs/output.md).
+Json to_tree(const Summary& summary);
 /// Bytes by the names of their categories.
 Json by_category(const program::MemoryByCategory& bytes);
 

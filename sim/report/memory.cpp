@@ -32,37 +32,12 @@ std::string share_of(Bytes part, Bytes whole) {
   return percent(whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0);
 }
 
-/// Tensors that differ in layer and micro-batch only.
-struct TensorKind {
-  std::string name;
-  program::MemoryCategory category = program::MemoryCategory::kTemporary;
-  std::int64_t count = 0;
-  Bytes bytes = 0;
-};
-
 /// "layer 12: qkv output" as "qkv output", and "optimizer moments, part 3" as "optimizer moments".
 std::string kind_name(std::string name) {
   name = name.substr(0, name.find(", part "));
   const bool numbered = name.starts_with("layer ") || name.starts_with("unit ");
   const std::size_t colon = name.find(": ");
   return numbered && colon != std::string::npos ? name.substr(colon + 2) : name;
-}
-
-std::vector<TensorKind> kinds_of(const std::vector<memory::LiveTensor>& tensors) {
-  std::map<std::pair<std::string, program::MemoryCategory>, TensorKind> kinds;
-  for (const memory::LiveTensor& tensor : tensors) {
-    const std::string name = kind_name(tensor.name);
-    TensorKind& kind = kinds[{name, tensor.category}];
-    kind.name = name;
-    kind.category = tensor.category;
-    ++kind.count;
-    kind.bytes += tensor.bytes;
-  }
-  std::vector<TensorKind> result(kinds.size());
-  std::transform(kinds.begin(), kinds.end(), result.begin(), [](const auto& entry) { return entry.second; });
-  std::stable_sort(result.begin(), result.end(),
-                   [](const TensorKind& a, const TensorKind& b) { return a.bytes > b.bytes; });
-  return result;
 }
 
 std::string head(const MemoryReport& report) {
@@ -124,25 +99,11 @@ std::string tensor_table(const MemoryReport& report) {
   return text;
 }
 
-/// The highest memory in each of equal parts of the step.
-std::vector<Bytes> columns_of(const StageMemory& memory, Seconds step) {
-  std::vector<Bytes> columns(kCurveColumns, 0);
-  const auto column = [step](Seconds time) {
-    const auto at = static_cast<std::size_t>(time / step * static_cast<double>(kCurveColumns));
-    return std::min(at, kCurveColumns - 1);
-  };
-  for (const MemorySpan& span : memory.curve) {
-    for (std::size_t c = column(span.begin); c <= column(span.end); ++c)
-      columns[c] = std::max(columns[c], span.peak);
-  }
-  return columns;
-}
-
 std::string curve_lines(const MemoryReport& report) {
   static constexpr std::array<const char*, 9> bars = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
   const Bytes most = rank_of(report).peak_memory;
   std::string bar;
-  for (const Bytes bytes : columns_of(memory_of(report), report.summary.step_time)) {
+  for (const Bytes bytes : columns_of(memory_of(report), report.summary.step_time, kCurveColumns)) {
     const double share = static_cast<double>(bytes) / static_cast<double>(most);
     bar += bars.at(static_cast<std::size_t>(std::lround(8.0 * share)));
   }
@@ -242,6 +203,36 @@ Json changes_json(const Summary& summary) {
 }
 
 }  // namespace
+
+std::vector<TensorKind> kinds_of(const std::vector<memory::LiveTensor>& tensors) {
+  std::map<std::pair<std::string, program::MemoryCategory>, TensorKind> kinds;
+  for (const memory::LiveTensor& tensor : tensors) {
+    const std::string name = kind_name(tensor.name);
+    TensorKind& kind = kinds[{name, tensor.category}];
+    kind.name = name;
+    kind.category = tensor.category;
+    ++kind.count;
+    kind.bytes += tensor.bytes;
+  }
+  std::vector<TensorKind> result(kinds.size());
+  std::transform(kinds.begin(), kinds.end(), result.begin(), [](const auto& entry) { return entry.second; });
+  std::stable_sort(result.begin(), result.end(),
+                   [](const TensorKind& a, const TensorKind& b) { return a.bytes > b.bytes; });
+  return result;
+}
+
+std::vector<Bytes> columns_of(const StageMemory& memory, Seconds step, std::size_t columns_wanted) {
+  std::vector<Bytes> columns(columns_wanted, 0);
+  const auto column = [step, columns_wanted](Seconds time) {
+    const auto at = static_cast<std::size_t>(time / step * static_cast<double>(columns_wanted));
+    return std::min(at, columns_wanted - 1);
+  };
+  for (const MemorySpan& span : memory.curve) {
+    for (std::size_t c = column(span.begin); c <= column(span.end); ++c)
+      columns[c] = std::max(columns[c], span.peak);
+  }
+  return columns;
+}
 
 std::string change_text(const MemoryChange& change) {
   std::string text;

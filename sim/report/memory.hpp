@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -32,6 +33,19 @@ struct MemoryReport {
 std::string to_text(const MemoryReport& report);
 /// The same with the whole curve, as JSON that ends in a newline (docs/output.md).
 std::string to_json(const MemoryReport& report);
+
+/// Tensors that differ in layer and micro-batch only.
+struct TensorKind {
+  std::string name;
+  program::MemoryCategory category = program::MemoryCategory::kTemporary;
+  std::int64_t count = 0;
+  Bytes bytes = 0;
+};
+/// Tensors by kind, those that take most first.
+std::vector<TensorKind> kinds_of(const std::vector<memory::LiveTensor>& tensors);
+
+/// The highest memory in each of `columns` equal parts of a step.
+std::vector<Bytes> columns_of(const StageMemory& memory, Seconds step, std::size_t columns);
 
 /// "plan.recompute=full: fits, 9.3 GiB left, costs 24 % step time".
 std::string change_text(const MemoryChange& change);

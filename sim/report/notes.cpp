@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/report/csv_cells.hpp"
 #include "sim/report/format.hpp"
 #include "sim/report/memory.hpp"
 #include "sim/report/network.hpp"
@@ -72,6 +73,20 @@ std::string memory_note(const Summary& summary) {
          " with " + gib(rank.memory_at_peak[largest]) + ".";
 }
 
+/// What is assumed to be faster than it is modelled: "matmul 2 times, norm 1.5 times".
+std::string assumed_speedups(const OpSpeedups& speedups) {
+  std::string text;
+  for (const OpClass op : kAllOpClasses) {
+    if (speedups.of(op) == 1.0) continue;
+    if (!text.empty()) text += ", ";
+    text += to_string(op);
+    text += " ";
+    text += exact(speedups.of(op));
+    text += " times";
+  }
+  return text;
+}
+
 std::string fewer_bubbles(const Summary& summary) {
   const auto p = static_cast<double>(summary.plan.pipeline_parallel);
   const auto vm = static_cast<double>(summary.plan.virtual_pipeline * summary.plan.micro_batches());
@@ -93,6 +108,10 @@ std::vector<std::string> explain(const Summary& summary) {
   if (summary.plan.pipeline_parallel > 1) {
     notes.push_back(bubble_note(summary));
     if (summary.bubble_ratio_theory.value_or(0.0) > 0.05) notes.push_back(fewer_bubbles(summary));
+  }
+  if (summary.plan.op_speedups.any()) {
+    notes.push_back("Kernels are assumed to be as many times as fast as they are modelled: " +
+                    assumed_speedups(summary.plan.op_speedups) + " (op.NAME.speedup).");
   }
   const Seconds tensor = of(summary, Cause::kTensorCommunication);
   if (tensor > 0.05 * summary.step_time) {

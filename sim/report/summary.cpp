@@ -5,6 +5,7 @@
 #include <map>
 
 #include "sim/report/format.hpp"
+#include "sim/report/memory_curve.hpp"
 #include "sim/report/notes.hpp"
 
 namespace trainsim::report {
@@ -16,14 +17,6 @@ using program::RankTimeline;
 /// Share of a peak that the model may be off: the worst error of what the allocator holds, 3.1 %, among the
 /// runs whose software is known in full (simumax in docs/accuracy.md).
 constexpr double kMemoryUncertainty = 0.03;
-
-std::string slot_name(const program::Program& program, std::int32_t slot) {
-  if (slot < 0) return "outside the pipeline slots";
-  const program::SlotInfo& info = program.slots[static_cast<std::size_t>(slot)];
-  const char* kind = info.kind == 'F' ? "forward" : info.kind == 'B' ? "backward" : "weight gradient";
-  std::string text = std::string(kind) + " of micro-batch " + std::to_string(info.micro_batch);
-  return info.chunk > 0 ? text + ", chunk " + std::to_string(info.chunk) : text;
-}
 
 /// When a rank reaches its peak, if its slot's memory follows its compute.
 Seconds peak_time(const memory::Profile& memory, const RankTimeline& timeline) {
@@ -105,9 +98,10 @@ void add_kernels(const Run& run, Summary& summary) {
   // Mean seconds per rank count slow GPUs for longer; operations are the same on all.
   std::vector<double> weight(run.job.programs.size(), 0.0);
   std::vector<double> ranks(run.job.programs.size(), 0.0);
+  const auto world = static_cast<double>(run.job.world_size);
   for (const program::Rank& rank : run.job.ranks) {
     const auto represents = static_cast<double>(rank.represents);
-    weight[rank.program] += represents * rank.slowdown / static_cast<double>(run.job.world_size);
+    weight[rank.program] += represents * rank.slowdown / world;
     ranks[rank.program] += represents;
   }
   std::map<std::string, KernelShare> by_name;
@@ -115,7 +109,7 @@ void add_kernels(const Run& run, Summary& summary) {
     const program::Program& program = run.job.programs[p];
     std::vector<double> runs(program.segments.size(), 0.0);
     for (const program::Instruction& instruction : program.stream(program::Stream::kCompute)) {
-      if (instruction.op == program::Opcode::kCompute) runs[instruction.id] += weight[p];
+      if (instruction.op == program::Opcode::kCompute) runs[instruction.id] += 1;
     }
     for (std::size_t s = 0; s < program.segments.size(); ++s) {
       const program::Segment& segment = program.segments[s];
@@ -123,7 +117,12 @@ void add_kernels(const Run& run, Summary& summary) {
         KernelShare& share = by_name[kernel.name];
         share.name = kernel.name;
         share.kind = program::to_string(kernel.kind);
-        share.seconds += runs[s] * kernel.seconds;
+        if (const auto op = program::op_class(kernel.kind, kernel.name)) share.op = to_string(*op);
+        const double mean_runs = runs[s] * ranks[p] / world;
+        share.seconds += runs[s] * weight[p] * kernel.seconds;
+        share.runs += mean_runs;
+        share.flops += mean_runs * kernel.flops;
+        share.bytes += mean_runs * kernel.bytes;
       }
     }
     summary.hardware_flops += ranks[p] * program.flops;
@@ -158,30 +157,6 @@ void add_rates(const Run& run, Summary& summary) {
   }
 }
 
-/// Stretches of memory with the times at which a rank went through them.
-std::vector<MemorySpan> curve_of(const program::Program& program, const memory::Profile& profile,
-                                 const RankTimeline& timeline) {
-  std::vector<MemorySpan> curve;
-  std::size_t next = 0;
-  Seconds now = 0;
-  for (const memory::MemoryPoint& point : profile.curve) {
-    MemorySpan span{now, now, "", point.begin, point.peak, point.end};
-    if (point.slot >= 0) {
-      span.slot = slot_name(program, point.slot);
-      span.begin = timeline.slots[next].begin;
-      span.end = timeline.slots[next].end;
-      ++next;
-      // Waiting between two slots changes nothing.
-      if (!curve.empty()) curve.back().end = span.begin;
-    } else {
-      span.end = next < timeline.slots.size() ? timeline.slots[next].begin : timeline.end;
-    }
-    now = span.end;
-    curve.push_back(std::move(span));
-  }
-  return curve;
-}
-
 void add_memory(const Run& run, Summary& summary) {
   summary.memory_capacity = run.cluster.gpu.memory;
   summary.memory_reserve = run.plan.memory_reserve;
@@ -192,7 +167,7 @@ void add_memory(const Run& run, Summary& summary) {
         run.timeline.ranks[static_cast<std::size_t>(first - run.job.ranks.begin())];
     const memory::Profile& profile = run.memory[p];
     summary.stage_memory.push_back(
-        {profile.largest, profile.alive_at_peak, curve_of(run.job.programs[p], profile, timeline)});
+        {profile.largest, profile.alive_at_peak, memory_curve(run.job.programs[p], profile, timeline)});
   }
   const RankSummary& fullest = fullest_rank(summary);
   summary.peak_memory = fullest.peak_memory;

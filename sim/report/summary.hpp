@@ -75,17 +75,25 @@ struct RankSummary {
   std::string peak_at;
 };
 
-/// Time of one kind of kernel, mean over ranks.
+/// What a step spends on one kind of kernel, all its runs together, mean over ranks.
 struct KernelShare {
   std::string name;
   std::string kind;
+  /// The operation it belongs to, as `op.NAME.speedup` calls it; empty for measured times.
+  std::string op;
   Seconds seconds = 0;
+  double runs = 0;
+  Flops flops = 0;
+  /// Moved to and from device memory.
+  double bytes = 0;
 };
 
 /// Memory over a stretch of the step: a slot, or what lies between two.
 struct MemorySpan {
   Seconds begin = 0;
   Seconds end = 0;
+  /// When the highest of it is reached, if memory follows compute within a slot.
+  Seconds peak_time = 0;
   /// "forward of micro-batch 3", or empty outside slots.
   std::string slot;
   Bytes at_begin = 0;
@@ -161,6 +169,32 @@ struct Uncertainty {
   std::vector<ConstantEffect> constants;
 };
 
+/// What a step would take if one thing were 10 % better.
+struct SensitivityRow {
+  /// As `--what-if` calls it, "gpu.hbm_bandwidth" or "op.matmul.speedup", and in words.
+  std::string name;
+  std::string meaning;
+  /// What was simulated, as `--what-if` takes it.
+  std::string change;
+  /// Whether it is an operation, and no part of the hardware.
+  bool operation = false;
+  Seconds step_time = 0;
+  /// Whether the plan fits then.
+  Verdict verdict = Verdict::kFits;
+
+  /// What it takes off a step time of `base`.
+  Seconds gain(Seconds base) const { return base - step_time; }
+  /// Relative loss of step time per relative change, both as logarithms: 1 where the step is bound by this
+  /// alone.
+  double elasticity(Seconds base) const;
+};
+
+/// Each thing that the step may be bound by, 10 % better on its own; the largest gain first.
+struct Sensitivity {
+  static constexpr double kFactor = 1.1;
+  std::vector<SensitivityRow> rows;
+};
+
 /// Step times of several steps with jitter.
 struct JitterResult {
   std::int64_t steps = 0;
@@ -227,6 +261,7 @@ struct Summary {
   std::vector<MemoryChange> changes;
   /// Only when it was asked for.
   std::optional<Uncertainty> uncertainty;
+  std::optional<Sensitivity> sensitivity;
   /// Only with steps and jitter.
   std::optional<JitterResult> jitter;
   /// Only with a section `run`.

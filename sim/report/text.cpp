@@ -4,6 +4,7 @@
 #include "sim/report/format.hpp"
 #include "sim/report/network.hpp"
 #include "sim/report/rows.hpp"
+#include "sim/report/sensitivity.hpp"
 #include "sim/report/training.hpp"
 #include "sim/report/writers.hpp"
 
@@ -240,8 +241,8 @@ std::string closing(const Summary& summary) {
 
 std::string to_text(const Summary& summary) {
   return head(summary) + result(summary) + training_block(summary) + jitter_lines(summary) + uncertainty_table(summary) +
-         breakdown(summary) + stage_table(summary) + network_tables(summary) + memory_table(summary) +
-         kernel_table(summary) + closing(summary);
+         sensitivity_text(summary) + breakdown(summary) + stage_table(summary) + network_tables(summary) +
+         memory_table(summary) + kernel_table(summary) + closing(summary);
 }
 
 }  // namespace trainsim::report

@@ -223,17 +223,22 @@ Json training_json(const TrainingRun& run) {
           {"stages", stages_json(run)}};
 }
 
-std::vector<std::pair<std::string, std::string>> training_cells(const Summary& summary) {
+std::vector<sweep::Cell> training_cells(const Summary& summary) {
   if (!summary.run) return {};
   const TrainingRun& run = *summary.run;
-  return {{"run_steps", std::to_string(run.steps)},
-          {"run_days", exact(run.days())},
-          {"run_goodput", exact(run.goodput)},
-          {"run_gpu_hours", exact(run.gpu_hours)},
-          {"run_cost", run.cost ? exact(run.cost->amount) : ""},
-          {"run_currency", run.cost ? run.cost->price.currency : ""},
-          {"run_energy_kwh", run.energy ? exact(run.energy->kilowatt_hours) : ""},
-          {"run_co2_kg", run.energy && run.energy->co2 ? exact(*run.energy->co2) : ""}};
+  const auto real = [](const char* name, const std::optional<double>& value) {
+    return sweep::Cell{name, value ? exact(*value) : "", value ? sweep::CellKind::kBare : sweep::CellKind::kNone};
+  };
+  using Optional = std::optional<double>;
+  const Optional cost = run.cost ? Optional(run.cost->amount) : std::nullopt;
+  return {{"run_steps", std::to_string(run.steps), sweep::CellKind::kBare},
+          real("run_days", run.days()),
+          real("run_goodput", run.goodput),
+          real("run_gpu_hours", run.gpu_hours),
+          real("run_cost", cost),
+          {"run_currency", run.cost ? run.cost->price.currency : "", sweep::CellKind::kText},
+          real("run_energy_kwh", run.energy ? Optional(run.energy->kilowatt_hours) : std::nullopt),
+          real("run_co2_kg", run.energy ? run.energy->co2 : std::nullopt)};
 }
 
 TrainingRun complete_run() {

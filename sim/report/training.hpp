@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "sim/report/json_dump.hpp"
 #include "sim/report/summary.hpp"
+#include "sim/sweep/row.hpp"
 
 namespace trainsim::report {
 
@@ -15,8 +15,8 @@ std::string training_block(const Summary& summary);
 /// The object `run` of the JSON result.
 Json training_json(const training::TrainingRun& run);
 
-/// Names and cells of the CSV columns on the whole run; none without one.
-std::vector<std::pair<std::string, std::string>> training_cells(const Summary& summary);
+/// The columns of CSV and of sweeps' rows on the whole run; none without one.
+std::vector<sweep::Cell> training_cells(const Summary& summary);
 
 /// A run with all optional parts, for its names.
 training::TrainingRun complete_run();

@@ -27,7 +27,7 @@ struct AssertionResult {
 AssertionResult check_assertion(const Summary& summary, const std::string& assertion);
 
 /// Throws InputError when an assertion is malformed or names nothing that a result has; to be called before a
-/// long run. Numbers inside `ranks` and `kernels` are known only after it.
+/// long run. Numbers inside `ranks`, `kernels` and `sensitivity` are known only after it.
 void check_assertion_early(const std::string& assertion);
 
 }  // namespace trainsim::report

@@ -292,6 +292,22 @@ class Cases(PlanCase):
         fast = self.run_plan(base, {"plan": {"micro_batch_size": 8, "global_batch_size": 512}})
         self.near(fast["model_tflops_per_gpu"], 40, relative=0.2)
 
+    def test_a_host_that_is_too_small(self):
+        # 6.7 billion parameters on one GPU take 16 bytes each of the host: 108 GB of 100.
+        base = {"model": "llama2-7b", "gpus": 1, "cluster": {"extends": "dgx-a100-80gb", "host": {"memory": "100 GB"}},
+                "plan": {"sharding": {"stage": 2, "offload": {"optimizer": "cpu"}}, "recompute": "auto"},
+                "software": {"framework": "deepspeed"}}
+        small = self.run_plan(base)
+        self.assertEqual((small["fits"], small["verdict"]), (False, "does not fit"))
+        self.assertEqual(small["host_memory_bytes"], 16 * small["parameters"])
+        self.assertGreater(small["memory_headroom_bytes"], 0)
+        self.assertEqual(self.memory(base)["changes"], [])
+        # What is left out of recomputation is judged by the same verdict.
+        self.assertEqual(small["plan"]["recompute"]["granularity"], "full")
+        large = self.run_plan(base, {"cluster": {"host": {"memory": "2 TB"}}})
+        self.assertTrue(large["fits"])
+        self.assertEqual(large["plan"]["recompute"]["granularity"], "none")
+
     def test_G09_liveness_and_stages(self):
         # NVIDIA/Megatron-LM pull request 482: Llama 2 7B on 16 H800, PP2 DP8, micro-batches of 2: 69.1 GB; the
         # distributed optimizer is an assumption.

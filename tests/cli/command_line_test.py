@@ -52,6 +52,20 @@ class Results(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             self.assertEqual(run("bubble-4x8", cwd=folder).returncode, 0)
 
+    def test_a_configuration_from_standard_input(self):
+        text = pathlib.Path(SMALL).read_text(encoding="utf-8")
+        read = json.loads(run("/dev/stdin", "--format", "json", input=text).stdout)
+        self.assertEqual(read["step_time_s"], json.loads(run(SMALL, "--format", "json").stdout)["step_time_s"])
+        # Both simulate variants of a configuration that can be read only once.
+        for arguments in (["run", "/dev/stdin", "--uncertainty", "--samples", "10"],
+                          ["memory", "/dev/stdin", "--set", "cluster.gpu.memory=2 GiB"]):
+            done = run(*arguments, input=text)
+            self.assertEqual((done.returncode, done.stderr), (0, ""), arguments)
+        # Paths in it start from the working directory.
+        text = "{model: models/llama2-7b.yaml, cluster: dgx-a100-80gb, gpus: 8, plan: {}}"
+        self.assertEqual(run("check", "/dev/stdin", input=text, cwd=ROOT).returncode, 0)
+        self.assertEqual(run("check", "/dev/stdin", input=text, cwd="/").returncode, 2)
+
     def test_set_changes_the_result(self):
         before = json.loads(run(SMALL, "--format", "json").stdout)
         after = json.loads(run(SMALL, "--set", "plan.micro_batch_size=2", "--format", "json").stdout)
@@ -175,8 +189,7 @@ class ExitCodes(unittest.TestCase):
         self.expect(2, "list", "modles", message="did you mean 'models'")
         self.expect(2, "check", SMALL, "--format", "csv", message="--format 'csv' is not known; use text or json")
         self.expect(2, SMALL, "extra", message="'extra' is one argument too many")
-        self.expect(2, SMALL, "--trace", "t.json", message="'--trace' is not an option of this command")
-        self.expect(2, "sweep", SMALL, message="'sweep' is not supported by this version; use run, check, list, validate, calibrate, bench, topology or memory")
+        self.expect(2, "check", SMALL, "--trace", "t.json", message="'--trace' is not an option of this command")
         self.expect(2, "no-such-file.yaml", message="no-such-file.yaml")
 
     def test_unwritable_output_fails_before_the_run(self):

@@ -8,25 +8,13 @@
 #include "sim/cli/command.hpp"
 #include "sim/cli/commands/factories.hpp"
 #include "sim/cli/exit_code.hpp"
+#include "sim/cli/formatted.hpp"
 #include "sim/cli/output_file.hpp"
 #include "sim/report/bench.hpp"
 
 namespace trainsim::cli {
 
 namespace {
-
-std::string formatted(const report::Bench& bench, Format format) {
-  switch (format) {
-    case Format::kJson:
-      return report::to_json(bench);
-    case Format::kCsv:
-      return report::to_csv(bench);
-    case Format::kText:
-    case Format::kMarkdown:
-      break;
-  }
-  return report::to_text(bench);
-}
 
 class BenchCommand : public Command {
  public:

@@ -14,5 +14,15 @@ std::unique_ptr<Command> make_calibrate();
 std::unique_ptr<Command> make_bench();
 std::unique_ptr<Command> make_topology();
 std::unique_ptr<Command> make_memory();
+std::unique_ptr<Command> make_sweep();
+std::unique_ptr<Command> make_merge();
+std::unique_ptr<Command> make_compare();
+std::unique_ptr<Command> make_completion();
+std::unique_ptr<Command> make_manual();
+std::unique_ptr<Command> make_search();
+std::unique_ptr<Command> make_neighbours();
+std::unique_ptr<Command> make_import();
+std::unique_ptr<Command> make_export();
+std::unique_ptr<Command> make_schema();
 
 }  // namespace trainsim::cli

@@ -9,15 +9,19 @@
 #include <CLI/CLI.hpp>
 #include <spdlog/spdlog.h>
 
+#include "sim/base/diagnostics.hpp"
 #include "sim/cli/auto_recompute.hpp"
 #include "sim/cli/command.hpp"
 #include "sim/cli/commands/factories.hpp"
+#include "sim/cli/html_report.hpp"
 #include "sim/cli/jitter.hpp"
 #include "sim/cli/judge.hpp"
 #include "sim/cli/memory_changes.hpp"
 #include "sim/cli/output_file.hpp"
 #include "sim/cli/progress_bar.hpp"
+#include "sim/cli/questions.hpp"
 #include "sim/cli/simulate.hpp"
+#include "sim/cli/trace_file.hpp"
 #include "sim/cli/training.hpp"
 #include "sim/cli/uncertainty.hpp"
 #include "sim/cli/verify_folding.hpp"
@@ -32,19 +36,6 @@ namespace {
 
 /// Changes that a run's notes name when it does not fit.
 constexpr std::size_t kHelpfulChanges = 3;
-
-std::string formatted(const report::Summary& summary, Format format) {
-  switch (format) {
-    case Format::kJson:
-      return report::to_json(summary);
-    case Format::kCsv:
-      return report::to_csv(summary);
-    case Format::kText:
-    case Format::kMarkdown:
-      break;
-  }
-  return report::to_text(summary);
-}
 
 /// What --fold says.
 bool folds(const std::string& mode) {
@@ -66,6 +57,13 @@ report::Uncertainty scaled(report::Uncertainty uncertainty, Seconds step_time) {
     constant.step_time_high *= step_time;
   }
   return uncertainty;
+}
+
+/// A report under the name of another output would overwrite it.
+void check_files_differ(const std::string& report, const std::string& other, const char* option) {
+  if (report.empty() || !OutputFile::clash(report, other)) return;
+  throw InputError("trainsim: error: --report and " + std::string(option) + " both name '" + report +
+                   "'; give each a file of its own");
 }
 
 class RunCommand : public Command {
@@ -91,15 +89,28 @@ class RunCommand : public Command {
     app.add_option("--seed", seed_, "what --uncertainty draws them from; 1 by default")
         ->type_name("N")
         ->check(CLI::Range(0, 2147483647));
+    app.add_option("--trace", trace_,
+                   "also write what every stream did when to FILE, for Perfetto or chrome://tracing")
+        ->type_name("FILE");
+    questions_.declare(app);
+    app.add_option("--report", report_,
+                   "also write a page to FILE (HTML) that shows all of it, with pictures; needs no network")
+        ->type_name("FILE");
     app.add_flag("--verify-folding", verify_folding_, "run folded and unfolded, and compare");
     common_.declare(app, {Format::kText, Format::kJson, Format::kCsv});
   }
 
   int execute() override {
+    check_files_differ(report_, common_.output, "--output");
+    check_files_differ(report_, trace_, "--trace");
     for (const std::string& assertion : assertions_) report::check_assertion_early(assertion);
     config::Experiment experiment = config::load(subject_.name, subject_.overrides);
     const std::string chosen = choose_recomputation(experiment);
+    questions_.load(subject_, experiment, common_.format);
     OutputFile output(common_.output);
+    TraceFile trace(trace_, common_.output);
+    std::optional<OutputFile> page;
+    if (!report_.empty()) page.emplace(report_);
     // The text on a terminal repeats them at its end.
     if (common_.format != Format::kText || !common_.output.empty()) {
       for (const std::string& warning : experiment.warnings) spdlog::warn("{}", warning);
@@ -118,7 +129,11 @@ class RunCommand : public Command {
     if (experiment.jitter.steps > 0) jitter = simulate_steps(experiment, available_processors(), progress);
     const std::vector<training::StepResult> ramp =
         simulate_ramp(experiment, available_processors(), progress);
-    report::Summary summary = simulate(experiment, fold_, progress);
+        questions_.answer(subject_, experiment, {fold_, available_processors(), progress});
+    Recording recording;
+    const bool record = trace.wanted() || page.has_value();
+    report::Summary summary = simulate(experiment, fold_, progress, ReplayAllocator::kForFullestRank,
+                                       record ? &recording : nullptr);
     // For people only: scripts that try many plans would pay for it at each that does not fit.
     if (!summary.fits && common_.format == Format::kText) {
       summary.changes = memory_changes(subject_, experiment, kHelpfulChanges);
@@ -128,10 +143,16 @@ class RunCommand : public Command {
     if (!chosen.empty()) summary.notes.push_back("Recomputation: " + chosen);
     summary.jitter = jitter;
     add_training_run(experiment, ramp, summary);
+    summary.sensitivity = questions_.sensitivity();
     if (uncertainty) summary.uncertainty = scaled(std::move(*uncertainty), summary.step_time);
     if (folding_check) summary.notes.push_back(folding_check->compare(summary));
-    const std::string text = formatted(summary, common_.format);
+    if (page) {
+      page->write(html_report(subject_, experiment, summary, recording, progress));
+      bar.clear();
+    }
+    const std::string text = questions_.formatted(summary, subject_, experiment, common_.format);
     const int code = judge(summary, assertions_, require_fit_);
+    trace.write(summary, recording);
     output.write(text);
     return code;
   }
@@ -139,9 +160,14 @@ class RunCommand : public Command {
  private:
   Subject subject_;
   std::vector<std::string> assertions_;
+  /// Where the page goes; empty = nowhere.
+  std::string report_;
   bool require_fit_ = false;
   bool fold_ = true;
   bool verify_folding_ = false;
+  /// Where a trace goes; empty = none.
+  std::string trace_;
+  Questions questions_;
   /// Whether the constants are varied, how often, and from which seed.
   bool uncertainty_ = false;
   std::size_t samples_ = 100;

@@ -26,6 +26,7 @@ std::string formatted(const validation::Evaluation& evaluation, Format format) {
     case Format::kMarkdown:
       return report::to_markdown(evaluation);
     case Format::kText:
+    case Format::kJsonLines:
       break;
   }
   return report::to_text(evaluation);

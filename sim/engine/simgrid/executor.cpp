@@ -21,7 +21,6 @@ namespace trainsim::engine {
 namespace {
 
 namespace sg4 = simgrid::s4u;
-using program::Cause;
 using program::Instruction;
 using program::Opcode;
 using program::Stream;
@@ -110,7 +109,7 @@ class StreamActor {
       step(code_[next_]);
       report_progress();
     }
-    shared_.recorders[rank_].finish(now_);
+    recorder().finish(now_);
     finished_ = true;
   }
 
@@ -133,8 +132,10 @@ class StreamActor {
   void catch_up() {
     if (now_ > sg4::Engine::get_clock()) sg4::this_actor::sleep_until(now_);
   }
-  void spend(Cause cause, Seconds duration) {
-    if (stream_ == Stream::kCompute) shared_.recorders[rank_].spend(cause, duration);
+  program::RankRecorder& recorder() { return shared_.recorders[rank_]; }
+  /// The instruction that the stream is at.
+  program::Where where(const Instruction& instruction) const {
+    return {stream_, static_cast<std::uint32_t>(next_), instruction.cause};
   }
   void report_progress() {
     if ((++shared_.done & 0xfffU) == 0 && shared_.options.progress) {
@@ -155,7 +156,6 @@ class StreamActor {
 };
 
 void StreamActor::step(const Instruction& instruction) {
-  program::RankRecorder& recorder = shared_.recorders[rank_];
   switch (instruction.op) {
     case Opcode::kCompute:
       compute(instruction);
@@ -182,10 +182,10 @@ void StreamActor::step(const Instruction& instruction) {
     case Opcode::kFree:
       break;
     case Opcode::kSlotBegin:
-      recorder.begin_slot(instruction.id, now_);
+      recorder().begin_slot(instruction.id, now_);
       break;
     case Opcode::kSlotEnd:
-      recorder.end_slot(now_);
+      recorder().end_slot(now_);
       break;
   }
 }
@@ -196,8 +196,7 @@ void StreamActor::compute(const Instruction& instruction) {
   const program::Segment& segment = shared_.job.programs[bound_.program].segments[instruction.id];
   const Seconds end = host_.run(now_, duration, segment);
   ++shared_.timeline.activities;
-  spend(instruction.cause, duration);
-  spend(Cause::kLaunch, end - now_ - duration);
+  recorder().compute(where(instruction), now_, duration, end);
   now_ = end;
 }
 
@@ -217,12 +216,7 @@ void StreamActor::collective(const Instruction& instruction) {
     run_collective(index, instruction);
     for (Parker* member : std::exchange(state.waiting, {})) member->unpark();
   }
-  if (stream_ == Stream::kCompute) {
-    spend(Cause::kImbalance, state.ready - now_);
-    spend(instruction.cause, state.end - state.ready);
-  } else {
-    shared_.recorders[rank_].note_member_wait(instruction.cause, now_, state.ready);
-  }
+  recorder().collective(where(instruction), now_, state.ready, state.end);
   now_ = state.end;
 }
 
@@ -271,7 +265,7 @@ void StreamActor::send(const Instruction& instruction) {
     sg4::Comm::sendto(shared_.platform.host(rank_), port, static_cast<std::uint64_t>(bytes));
     now_ = sg4::Engine::get_clock();
   }
-  spend(instruction.cause, now_ - begin);
+  recorder().send(where(instruction), begin, now_);
   message.arrival.raise(now_);
 }
 
@@ -279,8 +273,7 @@ void StreamActor::receive(const Instruction& instruction) {
   Message& message = shared_.messages[rank_][instruction.id];
   message.arrival.wait(*parker_);
   const Seconds arrival = std::max(now_, message.arrival.time);
-  shared_.recorders[rank_].wait_for_transfer(now_, arrival, message.started, Cause::kBubble,
-                                             instruction.cause);
+  recorder().receive(where(instruction), now_, arrival, message.started);
   now_ = arrival;
 }
 
@@ -288,7 +281,7 @@ void StreamActor::wait(const Instruction& instruction) {
   Signal& event = shared_.events[rank_][instruction.id];
   event.wait(*parker_);
   const Seconds until = std::max(now_, event.time);
-  if (stream_ == Stream::kCompute) shared_.recorders[rank_].wait_for_event(now_, until, instruction.cause);
+  recorder().wait(where(instruction), now_, until);
   now_ = until;
 }
 
@@ -296,8 +289,9 @@ Shared make_shared_state(const program::Job& job, const ExecutorOptions& options
                          program::Timeline& timeline) {
   Shared shared{job, options, platform, timeline, CollectiveCosts(job), {}, {}, {}, {}, {}};
   timeline.ranks.resize(job.ranks.size());
+  timeline.has_spans = options.record_spans;
   for (std::size_t rank = 0; rank < job.ranks.size(); ++rank) {
-    shared.recorders.emplace_back(timeline.ranks[rank]);
+    shared.recorders.emplace_back(timeline.ranks[rank], options.record_spans);
     const program::Program& program = job.programs[job.ranks[rank].program];
     shared.events.emplace_back(program.events);
     shared.messages.emplace_back(program.messages);

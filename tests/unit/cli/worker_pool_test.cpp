@@ -7,6 +7,7 @@
 #include <string>
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 namespace trainsim::cli {
 namespace {
@@ -47,6 +48,30 @@ TEST(WorkerPool, SurvivesTasksThatThrowOrCrash) {
   EXPECT_FALSE(results.at(1).done);
   EXPECT_EQ(results.at(1).text, "the simulation was ended by signal 9");
   EXPECT_TRUE(results.at(2).done);
+}
+
+TEST(WorkerPool, WaitsForWhatRunsWhenNothingNewIsWanted) {
+  std::size_t received = 0;
+  run_forked(
+      10, 2, [](std::size_t) { return std::string(); },
+      [&](std::size_t, const WorkResult& result) { received += result.done ? 1 : 0; },
+      [&] { return received == 0 ? Pace::kGoOn : Pace::kFinishRunning; });
+  // Two were begun before anything ended.
+  EXPECT_EQ(received, 2U);
+}
+
+TEST(WorkerPool, StopsAtOnce) {
+  // Tasks would wait for a signal that never comes.
+  std::size_t asked = 0;
+  run_forked(
+      4, 2,
+      [](std::size_t) {
+        pause();
+        return std::string();
+      },
+      [](std::size_t, const WorkResult&) { FAIL(); },
+      [&] { return ++asked < 3 ? Pace::kGoOn : Pace::kStop; });
+  EXPECT_EQ(asked, 3U);
 }
 
 TEST(WorkerPool, HasNothingToDoWithoutTasks) {

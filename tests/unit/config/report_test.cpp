@@ -69,6 +69,22 @@ TEST(Report, ThrowsOnlyWhenThereIsSomething) {
   EXPECT_THROW(report.throw_if_any(), InputError);
 }
 
+TEST(Report, TellsUnknownKeysFromOtherProblems) {
+  Report known;
+  known.add({source_of("a: 1\n"), 1, 1}, "a", "wrong");
+  try {
+    known.throw_if_any();
+  } catch (const UnknownKeyError&) {
+    FAIL();
+  } catch (const InputError&) {
+  }
+  Report unknown;
+  unknown.add_unknown_key({source_of("a: 1\n"), 1, 1}, "a", "unknown key");
+  known.append(unknown);
+  EXPECT_THROW(unknown.throw_if_any(), UnknownKeyError);
+  EXPECT_THROW(known.throw_if_any(), UnknownKeyError);
+}
+
 TEST(Utf8, KnowsWellFormedSequences) {
   EXPECT_EQ(code_point_bytes("a"), 1u);
   EXPECT_EQ(code_point_bytes("é"), 2u);

@@ -217,9 +217,9 @@ TEST(Executor, EventsOrderStreams) {
 TEST(Executor, WaitsOfOneStreamDoNotCountForAnother) {
   program::RankTimeline rank;
   program::RankRecorder recorder(rank);
-  recorder.note_member_wait(program::Cause::kDataCommunication, 0.0, 10.0);
-  recorder.note_member_wait(program::Cause::kTensorCommunication, 2.0, 5.0);
-  recorder.wait_for_event(1.0, 6.0, program::Cause::kTensorCommunication);
+  recorder.collective({Stream::kData, 0, program::Cause::kDataCommunication}, 0.0, 10.0, 11.0);
+  recorder.collective({Stream::kTensor, 0, program::Cause::kTensorCommunication}, 2.0, 5.0, 6.0);
+  recorder.wait({Stream::kCompute, 0, program::Cause::kTensorCommunication}, 1.0, 6.0);
   // Of the 5 s, 3 s were the tensor stream's own wait for members.
   EXPECT_DOUBLE_EQ(rank.by_cause[static_cast<std::size_t>(program::Cause::kImbalance)], 3.0);
   EXPECT_DOUBLE_EQ(rank.by_cause[static_cast<std::size_t>(program::Cause::kTensorCommunication)], 2.0);

@@ -75,8 +75,8 @@ TEST(Csv, HasThePromisedColumns) {
   const std::string scalars =
       "step_time_s,tokens_per_s,tokens_per_s_per_gpu,samples_per_s,model_tflops_per_gpu,hardware_tflops_per_"
       "gpu,"
-      "mfu,hfu,bubble_ratio,bubble_ratio_stage,bubble_ratio_theory,scaling_efficiency,fits,peak_memory_bytes,"
-      "memory_headroom_bytes,";
+      "mfu,hfu,bubble_ratio,bubble_ratio_stage,bubble_ratio_theory,scaling_efficiency,fits,verdict,"
+      "peak_memory_bytes,peak_reserved_bytes,memory_headroom_bytes,";
   const std::string breakdown =
       "breakdown_forward_s,breakdown_backward_s,breakdown_recompute_s,breakdown_optimizer_s,"
       "breakdown_tensor_communication_s,breakdown_pipeline_communication_s,breakdown_data_communication_s,"

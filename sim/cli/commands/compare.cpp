@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/cli/compare.hpp"
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <spdlog/spdlog.h>
+
+#include "sim/cli/command.hpp"
+#include "sim/cli/commands/factories.hpp"
+#include "sim/cli/exit_code.hpp"
+#include "sim/cli/formatted.hpp"
+#include "sim/cli/output_file.hpp"
+#include "sim/cli/progress_bar.hpp"
+
+namespace trainsim::cli {
+
+namespace {
+
+class CompareCommand : public Command {
+ public:
+  void declare(CLI::App& app) override {
+    app.add_option(
+           "CONFIGS", configs_,
+           "two configurations or more; CONFIG@KEY=VALUE,… is one with changes, @KEY=VALUE,… the first with "
+           "changes")
+        ->type_name("");
+    add_overrides(app, overrides_, "override a value of all, as in plan.micro_batch_size=2; repeatable");
+    add_jobs(app, workers_, "runs to simulate");
+    common_.declare(app, {Format::kText, Format::kJson, Format::kCsv});
+  }
+
+  int execute() override {
+    const std::vector<Variation> variations = load_compared(configs_, overrides_);
+    OutputFile output(common_.output);
+    for (const Variation& variation : variations) {
+      for (const std::string& warning : variation.experiment.warnings)
+        spdlog::warn("{}: {}", variation.label, warning);
+    }
+    ProgressBar bar(!common_.quiet);
+    const VariationOptions options{true, processes(workers_), [&bar](double share) { bar.update(share); }};
+    report::Comparison comparison{simulate_variations(variations, options)};
+    bar.clear();
+    output.write(formatted(comparison, common_.format));
+    return kDone;
+  }
+
+ private:
+  std::vector<std::string> configs_;
+  Overrides overrides_;
+  std::size_t workers_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_compare() {
+  return std::make_unique<CompareCommand>();
+}
+
+}  // namespace trainsim::cli

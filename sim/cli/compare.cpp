@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/cli/compare.hpp"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "sim/base/diagnostics.hpp"
+#include "sim/config/what_if.hpp"
+
+namespace trainsim::cli {
+
+namespace {
+
+/// The '@' after which changes begin: the last before the first '=', or the last of all in a text that has
+/// none.
+std::size_t place_of_changes(const std::string& text) {
+  std::error_code error;
+  if (std::filesystem::exists(text, error)) return std::string::npos;
+  const std::size_t at = text.rfind('@', text.find('='));
+  const bool file = text.ends_with(".yaml") || text.ends_with(".yml");
+  return file && text.find('=') == std::string::npos ? std::string::npos : at;
+}
+
+Variation load_one(const std::string& text, const CompareSpec& spec, const Overrides& overrides) {
+  const config::Experiment base = config::load(spec.config, overrides);
+  Variation variation{text, joined(overrides, config::overrides_for(spec.changes, base, "compare")), {}};
+  variation.experiment = spec.changes.empty() ? base : config::load(spec.config, variation.overrides);
+  return variation;
+}
+
+}  // namespace
+
+CompareSpec parse_compare_spec(const std::string& text, const CompareSpec* first) {
+  const std::size_t at = place_of_changes(text);
+  if (at == std::string::npos) return {text, {}};
+  CompareSpec spec{text.substr(0, at), {}};
+  if (at == 0) {
+    if (first == nullptr) {
+      throw InputError("trainsim: error: compare " + text +
+                       ": the first configuration needs a name, as in compare gpt175b " + text);
+    }
+    spec = *first;
+  }
+  spec.changes = joined(spec.changes, config::split_changes(text.substr(at + 1)));
+  return spec;
+}
+
+std::vector<Variation> load_compared(const std::vector<std::string>& configs, const Overrides& overrides) {
+  if (configs.size() < 2) {
+    throw InputError(
+        "trainsim: error: compare needs two configurations or more; for one with a change write `trainsim "
+        "compare " +
+        (configs.empty() ? "CONFIG" : configs.front()) + " @plan.recompute=full`");
+  }
+  std::vector<CompareSpec> specs;
+  std::vector<Variation> variations;
+  specs.reserve(configs.size());
+  variations.reserve(configs.size());
+  for (const std::string& text : configs) {
+    specs.push_back(parse_compare_spec(text, specs.empty() ? nullptr : specs.data()));
+    variations.push_back(load_one(text, specs.back(), overrides));
+  }
+  return variations;
+}
+
+}  // namespace trainsim::cli

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+namespace trainsim::cli {
+
+/// While it exists, the first SIGINT, SIGTERM or SIGHUP only is noted, so that work can be put away; a second
+/// one ends the process as ever. A closed pipe is an error of writing and no signal. One object at a time.
+class Interruption {
+ public:
+  Interruption();
+  ~Interruption();
+  Interruption(const Interruption&) = delete;
+  Interruption& operator=(const Interruption&) = delete;
+
+  /// The signal that came, or 0.
+  static int signal();
+};
+
+}  // namespace trainsim::cli

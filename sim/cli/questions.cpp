@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/cli/questions.hpp"
+
+#include <utility>
+
+#include <CLI/CLI.hpp>
+
+#include "sim/base/diagnostics.hpp"
+#include "sim/cli/what_if.hpp"
+#include "sim/report/sensitivity.hpp"
+#include "sim/report/writers.hpp"
+
+namespace trainsim::cli {
+
+namespace {
+
+/// The run itself as the first of a comparison.
+report::ComparedRun base_run(const report::Summary& summary, const Subject& subject,
+                             const config::Experiment& base) {
+  return {summary.name,
+          summary.description,
+          base.model.name,
+          base.cluster.name,
+          subject.overrides,
+          base.values,
+          report::to_json(summary),
+          report::figures_of(summary, report::run_letter(0))};
+}
+
+}  // namespace
+
+void Questions::declare(CLI::App& app) {
+  app.add_option("--what-if", what_ifs_,
+                 "also simulate a change and show what it moves, as in gpu.hbm_bandwidth=+20% or "
+                 "op.attention.speedup=2; repeatable")
+      ->type_name("NAME=VALUE")
+      ->expected(1)
+      ->take_all();
+  app.add_flag(
+      "--sensitivity", sensitivity_,
+      "also simulate each part of the hardware and each operation 10 % better: what the step is bound by");
+}
+
+void Questions::load(const Subject& subject, const config::Experiment& base, Format format) {
+  if (format == Format::kCsv && sensitivity_ && !what_ifs_.empty()) {
+    throw InputError(
+        "trainsim: error: --format csv prints one table; give --what-if or --sensitivity, not both, or use "
+        "json");
+  }
+  variations_ = load_what_ifs(subject, base, what_ifs_);
+}
+
+void Questions::answer(const Subject& subject, const config::Experiment& base,
+                       const VariationOptions& options) {
+  runs_ = simulate_variations(variations_, options, 1);
+  if (sensitivity_) found_ = measure_sensitivity(subject, base, options);
+}
+
+std::string Questions::formatted(const report::Summary& summary, const Subject& subject,
+                                 const config::Experiment& base, Format format) const {
+  report::Comparison comparison;
+  if (!runs_.empty()) {
+    comparison.runs = {base_run(summary, subject, base)};
+    comparison.runs.insert(comparison.runs.end(), runs_.begin(), runs_.end());
+  }
+  switch (format) {
+    case Format::kJson:
+      return runs_.empty() ? report::to_json(summary)
+                           : report::with_what_if(report::to_json(summary), comparison);
+    case Format::kCsv:
+      if (found_) return report::sensitivity_csv(summary);
+      return runs_.empty() ? report::to_csv(summary) : report::to_csv(comparison);
+    case Format::kText:
+    case Format::kMarkdown:
+    case Format::kJsonLines:
+      break;
+  }
+  return report::to_text(summary) + report::what_if_text(comparison);
+}
+
+}  // namespace trainsim::cli

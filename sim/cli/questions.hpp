@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/cli/command_options.hpp"
+#include "sim/cli/variations.hpp"
+#include "sim/report/summary.hpp"
+
+namespace trainsim::cli {
+
+/// What a run is asked beside its result: --what-if and --sensitivity.
+class Questions {
+ public:
+  void declare(CLI::App& app);
+  /// Reads the questions about `base`. Throws InputError for those that can't be understood, and for a format
+  /// that can't hold the answers.
+  void load(const Subject& subject, const config::Experiment& base, Format format);
+  /// Finds the answers. Not to be called after SimGrid has run in this process.
+  void answer(const Subject& subject, const config::Experiment& base, const VariationOptions& options);
+  /// What was found for --sensitivity; nothing when it was not asked for.
+  const std::optional<report::Sensitivity>& sensitivity() const { return found_; }
+  /// The result with the answers.
+  std::string formatted(const report::Summary& summary, const Subject& subject,
+                        const config::Experiment& base, Format format) const;
+
+ private:
+  std::vector<std::string> what_ifs_;
+  bool sensitivity_ = false;
+  std::vector<Variation> variations_;
+  std::vector<report::ComparedRun> runs_;
+  std::optional<report::Sensitivity> found_;
+};
+
+}  // namespace trainsim::cli

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/exchange/launch.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "sim/exchange/arguments.hpp"
+#include "sim/exchange/shell_expansion.hpp"
+
+namespace trainsim::exchange {
+
+namespace {
+
+/// Options for the number of nodes and for GPUs of a node, in the order in which they are believed.
+constexpr std::array<std::string_view, 5> kNodeOptions = {"--nnodes", "--num-nodes", "--nodes", "-N",
+                                                          "--nnode"};
+constexpr std::array<std::string_view, 7> kGpuOptions = {
+    "--nproc-per-node", "--num-gpus",      "--gpus-per-node", "--ntasks-per-node",
+    "--gres",           "--gpus-per-task", "--gpus"};
+
+/// A number at the end of "8", "gpu:8", "gpu:a100:8" or "1:4" (torchrun's elastic range).
+std::optional<std::int64_t> last_number(const std::string& text) {
+  const std::size_t colon = text.rfind(':');
+  return whole_number(colon == std::string::npos ? text : text.substr(colon + 1));
+}
+
+/// "--nodes=4" and "-N 4" alike: the value behind an option of a command.
+std::optional<std::string> option_value(const std::vector<std::string>& words, std::string_view option) {
+  std::optional<std::string> value;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::size_t equals = words[i].find('=');
+    std::string name = words[i].substr(0, equals);
+    std::replace(name.begin(), name.end(), '_', '-');
+    if (name != option) continue;
+    if (equals != std::string::npos) value = words[i].substr(equals + 1);
+    if (equals == std::string::npos && i + 1 < words.size()) value = words[i + 1];
+  }
+  return value;
+}
+
+template <std::size_t N>
+void take(const std::vector<std::string>& words, const std::array<std::string_view, N>& options,
+          std::optional<std::int64_t>& number, std::string& origin) {
+  for (const std::string_view option : options) {
+    if (number) return;
+    const std::optional<std::string> value = option_value(words, option);
+    if (!value || is_open(*value)) continue;
+    number = last_number(*value);
+    if (!number || *number < 1) {
+      number.reset();
+      continue;
+    }
+    origin += origin.empty() ? "" : " ";
+    origin += option;
+    origin += ' ';
+    origin += *value;
+  }
+}
+
+}  // namespace
+
+std::optional<std::int64_t> Launch::gpus() const {
+  if (!nodes || !gpus_per_node) return std::nullopt;
+  std::int64_t product = 0;
+  if (__builtin_mul_overflow(*nodes, *gpus_per_node, &product)) return std::nullopt;
+  return product;
+}
+
+Launch find_launch(const ShellScript& script) {
+  Launch launch;
+  std::vector<std::vector<std::string>> commands = script.commands;
+  for (const std::string& line : script.batch_options) commands.push_back(expand_word(line, {}));
+  // A launcher of processes knows better than what asks for nodes, so options are gone through in turn.
+  for (const auto& words : commands) take(words, kNodeOptions, launch.nodes, launch.origin);
+  for (std::size_t i = 0; i < kGpuOptions.size(); ++i) {
+    for (const auto& words : commands)
+      take(words, std::array<std::string_view, 1>{kGpuOptions[i]}, launch.gpus_per_node, launch.origin);
+  }
+  return launch;
+}
+
+}  // namespace trainsim::exchange

@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <array>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "sim/base/diagnostics.hpp"
+#include "sim/config/utf8.hpp"
+#include "sim/exchange/arguments.hpp"
+#include "sim/exchange/launch.hpp"
+#include "sim/exchange/megatron.hpp"
+#include "sim/exchange/megatron_model.hpp"
+#include "sim/exchange/pipeline_split.hpp"
+
+namespace trainsim::exchange {
+
+namespace {
+
+/// Options by which a command of Megatron-LM is known.
+constexpr std::array<std::string_view, 5> kSignature = {"--num-layers", "--tensor-model-parallel-size",
+                                                        "--hidden-size", "--micro-batch-size",
+                                                        "--num-attention-heads"};
+
+/// Options that versions before 2023 had, whose attention was not fused.
+constexpr std::array<std::string_view, 5> kOldOptions = {"--DDP-impl", "--checkpoint-activations",
+                                                         "--activations-checkpoint-method",
+                                                         "--model-parallel-size", "--deepspeed"};
+
+/// Models that are no dense decoder.
+struct Foreign {
+  std::string_view option;
+  std::string_view what;
+};
+
+constexpr std::array<Foreign, 9> kForeign = {
+    {{"--num-experts", "a mixture of experts"},
+     {"--multi-latent-attention", "multi-head latent attention (MLA)"},
+     {"--hybrid-layer-pattern", "a hybrid of attention and state-space layers"},
+     {"--hybrid-override-pattern", "a hybrid of attention and state-space layers"},
+     {"--hybrid-attention-ratio", "a hybrid of attention and state-space layers"},
+     {"--retro-add-retriever", "a retrieval-augmented model (RETRO)"},
+     {"--heterogeneous-layers-config-path", "layers of different shapes"},
+     {"--heterogeneous-layers-config-encoded-json", "layers of different shapes"},
+     {"--decoder-num-layers", "an encoder and a decoder (T5)"}}};
+
+bool is_megatron(const std::vector<std::string>& words) {
+  return std::any_of(words.begin(), words.end(), [](const std::string& word) {
+    const std::string name = word.substr(0, word.find('='));
+    return std::find(kSignature.begin(), kSignature.end(), name) != kSignature.end();
+  });
+}
+
+/// Options without a command, which may be on several lines.
+std::vector<std::string> bare_options(const ShellScript& script) {
+  std::vector<std::string> all;
+  for (const std::vector<std::string>& words : script.commands) {
+    if (words.front().starts_with("--")) all.insert(all.end(), words.begin(), words.end());
+  }
+  return all;
+}
+
+/// The words of the command that runs Megatron-LM; else of a variable that holds its options.
+std::vector<std::string> megatron_words(const ShellScript& script, bool& from_variable) {
+  for (auto words = script.commands.rbegin(); words != script.commands.rend(); ++words) {
+    // What starts a shell with the command as text comes before the command itself.
+    if (is_megatron(*words)) return words->front().starts_with("--") ? bare_options(script) : *words;
+  }
+  std::vector<std::string> best;
+  for (const auto& [name, values] : script.variables) {
+    std::vector<std::string> words;
+    for (const std::string& value : values) {
+      std::size_t start = 0;
+      while (start < value.size()) {
+        const std::size_t end = std::min(value.find_first_of(" \t\n", start), value.size());
+        if (end > start) words.push_back(value.substr(start, end - start));
+        start = end + 1;
+      }
+    }
+    if (is_megatron(words) && words.size() > best.size()) best = std::move(words);
+  }
+  from_variable = !best.empty();
+  return best;
+}
+
+/// Does the work of translate_megatron().
+class Megatron {
+ public:
+  Megatron(const std::vector<std::string>& words, const Launch& launch, std::optional<std::int64_t> gpus)
+      : arguments_(words), launch_(launch), gpus_(gpus) {}
+
+  Translation run() {
+    refuse_foreign();
+    old_ = std::any_of(kOldOptions.begin(), kOldOptions.end(),
+                       [this](std::string_view option) { return arguments_.has(option); });
+    world();
+    translate_megatron_model(arguments_, out_);
+    layers_ = arguments_.count(arguments_.has("--num-layers") ? "--num-layers" : "--encoder-num-layers")
+                  .value_or(0);
+    degrees();
+    batch();
+    recompute();
+    numbers();
+    data_parallel();
+    overlap();
+    software();
+    for (const Argument& argument : arguments_.unused()) {
+      if (is_launcher_option(argument.name)) continue;
+      const Remark remark = judge_megatron_option(argument.name, argument.text());
+      out_.remark(remark.reason, remark.option, remark.why);
+    }
+    return std::move(out_);
+  }
+
+ private:
+  static bool is_launcher_option(const std::string& name) {
+    constexpr std::array<std::string_view, 9> options = {
+        "--nnodes",    "--nproc-per-node", "--nodes", "--ntasks-per-node", "--gpus-per-node",
+        "--num-nodes", "--num-gpus",       "--gres",  "--hostfile"};
+    return std::find(options.begin(), options.end(), name) != options.end();
+  }
+
+  void refuse_foreign() {
+    for (const Foreign& foreign : kForeign) {
+      if (!arguments_.has(foreign.option)) continue;
+      throw InputError("error: " + std::string(foreign.option) + ": the model has " +
+                       std::string(foreign.what) +
+                       ", which this version cannot simulate; only dense decoders");
+    }
+  }
+
+  std::optional<std::int64_t> copy(std::string_view option, const std::string& path) {
+    return copy_count(arguments_, out_, option, path);
+  }
+
+  void world() {
+    if (gpus_) {
+      out_.set("gpus", *gpus_, "--gpus");
+    } else if (launch_.gpus()) {
+      gpus_ = launch_.gpus();
+      out_.set("gpus", *gpus_, launch_.origin);
+    }
+  }
+
+  void degrees() {
+    const bool old_name = arguments_.has("--model-parallel-size");
+    tensor_ =
+        copy(old_name ? "--model-parallel-size" : "--tensor-model-parallel-size", "plan.tensor_parallel")
+            .value_or(1);
+    stages_ = copy("--pipeline-model-parallel-size", "plan.pipeline_parallel").value_or(1);
+    for (const auto& [option, path] : {std::pair("--context-parallel-size", "plan.context_parallel"),
+                                       std::pair("--expert-model-parallel-size", "plan.expert_parallel")}) {
+      const std::optional<std::int64_t> degree = arguments_.count(option);
+      if (!degree || *degree == 1) continue;
+      out_.set(path, *degree, option);
+      out_.remark(Reason::kUnsupported, arguments_.text(option), "`trainsim check` will refuse it");
+    }
+    if (arguments_.has("--sequence-parallel") && tensor_ > 1)
+      out_.set("plan.sequence_parallel", true, "--sequence-parallel");
+    const PipelineSplit split = read_split();
+    if (split.chunks > 1) out_.set("plan.virtual_pipeline", split.chunks, split.chunks_origin);
+    if (!split.layout.empty()) out_.set("plan.pipeline_layout", list_text(split.layout), split.layout_origin);
+    if (arguments_.has("--use-tp-pp-dp-mapping"))
+      out_.set("plan.order", std::string("tp-pp-dp"), "--use-tp-pp-dp-mapping");
+    if (gpus_ && tensor_ > 0 && stages_ > 0)
+      replicas_ = *gpus_ / std::max<std::int64_t>(1, tensor_ * stages_);
+  }
+
+  PipelineSplit read_split() {
+    PipelineOptions options;
+    options.layers = layers_;
+    options.stages = stages_;
+    options.layers_per_chunk = arguments_.count("--num-layers-per-virtual-pipeline-stage");
+    options.chunks = arguments_.count("--num-virtual-stages-per-pipeline-rank");
+    options.first = arguments_.count("--decoder-first-pipeline-num-layers");
+    options.last = arguments_.count("--decoder-last-pipeline-num-layers");
+    options.counts_embedding = arguments_.has("--account-for-embedding-in-pipeline-split");
+    options.counts_loss = arguments_.has("--account-for-loss-in-pipeline-split");
+    options.layout = arguments_.value("--pipeline-model-parallel-layout").value_or("");
+    // Megatron-DeepSpeed's way to say the same.
+    const std::string method = arguments_.value("--pp-partition-method").value_or("");
+    if (method.find("type:transformer|embedding") != std::string::npos)
+      options.counts_embedding = options.counts_loss = true;
+    return split_pipeline(options);
+  }
+
+  void batch() {
+    copy(arguments_.has("--micro-batch-size") ? "--micro-batch-size" : "--batch-size",
+         "plan.micro_batch_size");
+    copy("--global-batch-size", "plan.global_batch_size");
+  }
+
+  void recompute() {
+    const bool short_form = arguments_.has("--recompute-activations");
+    const bool old =
+        arguments_.has("--checkpoint-activations") || arguments_.has("--activations-checkpoint-method");
+    std::string granularity = arguments_.value("--recompute-granularity").value_or("");
+    if (granularity.empty() && short_form) granularity = "selective";
+    if (granularity.empty() && old) granularity = "full";
+    const std::optional<std::string> method =
+        arguments_.value(arguments_.has("--activations-checkpoint-method") ? "--activations-checkpoint-method"
+                                                                           : "--recompute-method");
+    const std::optional<std::int64_t> layers = arguments_.count(
+        arguments_.has("--activations-checkpoint-num-layers") ? "--activations-checkpoint-num-layers"
+        : arguments_.has("--checkpoint-num-layers")           ? "--checkpoint-num-layers"
+                                                              : "--recompute-num-layers");
+    if (granularity.empty()) return out_.set("plan.recompute", std::string("none"), "the default");
+    if (method && *method != "uniform" && *method != "block")
+      throw InputError("error: --recompute-method has the unknown value '" + config::clip(*method) + "'");
+    if (granularity == "full")
+      return out_.set(
+          "plan.recompute",
+          "{granularity: full, method: " + method.value_or("uniform") +
+              ", layers: " + std::to_string(layers.value_or(1)) + "}",
+          old ? "--activations-checkpoint-method" : "--recompute-granularity, -method and -num-layers");
+    if (granularity != "selective")
+      throw InputError("error: --recompute-granularity has the unknown value '" + config::clip(granularity) +
+                       "'");
+    selective(short_form);
+  }
+
+  void selective(bool short_form) {
+    const std::array<std::string_view, 4> known = {"core_attn", "mlp", "layernorm", "activation"};
+    std::string modules;
+    for (const std::string& module : arguments_.values("--recompute-modules")) {
+      if (std::find(known.begin(), known.end(), module) == known.end()) {
+        out_.remark(Reason::kUnsupported, "--recompute-modules " + module,
+                    "a dense model has no such module");
+        continue;
+      }
+      modules += modules.empty() ? "" : ", ";
+      modules += module;
+    }
+    const std::string origin = short_form ? "--recompute-activations" : "--recompute-granularity";
+    if (modules.empty() || modules == "core_attn")
+      return out_.set("plan.recompute", std::string("selective"), origin);
+    out_.set("plan.recompute", "{granularity: selective, modules: [" + modules + "]}",
+             origin + ", --recompute-modules");
+  }
+
+  void numbers() {
+    const bool bf16 = arguments_.has("--bf16");
+    const bool fp16 = arguments_.has("--fp16");
+    const std::string precision = bf16 ? "bf16" : fp16 ? "fp16" : "fp32";
+    out_.set("plan.precision", precision, bf16 || fp16 ? "--" + precision : "the default");
+    const bool whole = arguments_.has("--accumulate-allreduce-grads-in-fp32");
+    const bool reduced = arguments_.has("--grad-reduce-in-bf16");
+    const bool fp32 = !reduced && (whole || precision != "fp16");
+    std::string origin = "the default";
+    if (whole) origin = "--accumulate-allreduce-grads-in-fp32";
+    if (bf16 && !whole) origin = "what Megatron-LM does with --bf16";
+    if (reduced) origin = "--grad-reduce-in-bf16";
+    out_.set("plan.gradient_dtype", std::string(fp32 ? "fp32" : precision), origin);
+    const std::string optimizer = arguments_.value("--optimizer").value_or("adam");
+    if (optimizer == "sgd") {
+      const bool plain = arguments_.number("--sgd-momentum").value_or(1) == 0;
+      out_.set("plan.optimizer", std::string(plain ? "sgd" : "sgd-momentum"), "--optimizer");
+    } else {
+      if (optimizer != "adam")
+        out_.remark(Reason::kUnsupported, "--optimizer " + optimizer, "simulated as adam");
+      out_.set("plan.optimizer", std::string("adam"),
+               arguments_.has("--optimizer") ? "--optimizer" : "the default");
+    }
+  }
+
+  void data_parallel() {
+    const std::map<std::string, std::string> strategies = {
+        {"no_shard", "none"}, {"optim", "zero1"}, {"optim_grads", "zero2"}, {"optim_grads_params", "zero3"}};
+    const bool torch_fsdp = arguments_.has("--use-torch-fsdp2");
+    const bool megatron_fsdp = arguments_.has("--use-megatron-fsdp") || arguments_.has("--use-custom-fsdp");
+    const std::string strategy = arguments_.value("--data-parallel-sharding-strategy")
+                                     .value_or(megatron_fsdp ? "optim_grads_params" : "");
+    const bool keeps = arguments_.has("--torch-fsdp2-no-reshard-after-forward");
+    fsdp_ = torch_fsdp || megatron_fsdp;
+    if (torch_fsdp) {
+      out_.set("plan.sharding", std::string(keeps ? "{stage: 3, reshard_after_forward: false}" : "zero3"),
+               keeps ? "--use-torch-fsdp2, --torch-fsdp2-no-reshard-after-forward" : "--use-torch-fsdp2");
+    } else if (megatron_fsdp && strategies.count(strategy) > 0) {
+      out_.set("plan.sharding", strategies.at(strategy),
+               "--use-megatron-fsdp, --data-parallel-sharding-strategy");
+    } else {
+      const bool distributed = arguments_.has("--use-distributed-optimizer");
+      const std::int64_t zero = arguments_.count("--zero-stage").value_or(0);
+      if (arguments_.has("--deepspeed"))
+        out_.set("software.framework", std::string("deepspeed"), "--deepspeed");
+      if (zero > 0) {
+        out_.set("plan.sharding", "zero" + std::to_string(zero), "--zero-stage");
+      } else {
+        out_.set("plan.sharding", std::string(distributed ? "zero1" : "none"),
+                 distributed ? "--use-distributed-optimizer" : "the default");
+      }
+    }
+  }
+
+  void overlap() {
+    const bool torch_ddp = arguments_.value("--DDP-impl").value_or("local") == "torch";
+    const bool gradients = arguments_.has("--overlap-grad-reduce") || torch_ddp;
+    out_.set("plan.overlap_gradient_reduction", gradients,
+             torch_ddp   ? "--DDP-impl"
+             : gradients ? "--overlap-grad-reduce"
+                         : "the default");
+    if (arguments_.has("--overlap-param-gather"))
+      out_.set("plan.overlap_parameter_gather", true, "--overlap-param-gather");
+    if (arguments_.has("--no-overlap-p2p-communication") || old_)
+      out_.set("plan.overlap_point_to_point", false,
+               old_ ? "not there yet" : "--no-overlap-p2p-communication");
+    if (arguments_.has("--no-async-tensor-model-parallel-allreduce") || old_)
+      out_.set("plan.overlap_tensor_communication", false,
+               old_ ? "not there yet" : "--no-async-tensor-model-parallel-allreduce");
+    if (arguments_.has("--no-scatter-gather-tensors-in-pipeline"))
+      out_.set("plan.scatter_gather_transfers", false, "--no-scatter-gather-tensors-in-pipeline");
+    buckets(gradients);
+  }
+
+  /// Megatron-LM makes buckets larger when there are many replicas.
+  void buckets(bool overlapped) {
+    constexpr std::int64_t least = 40'000'000;
+    constexpr std::int64_t per_replica = 1'000'000;
+    if (copy("--ddp-bucket-size", "plan.bucket_parameters")) return;
+    if (overlapped && replicas_ * per_replica > least)
+      out_.set("plan.bucket_parameters", replicas_ * per_replica,
+               "Megatron-LM's default, a million for each replica");
+  }
+
+  void attention() {
+    const std::optional<std::string> backend = arguments_.value("--attention-backend");
+    const bool flash_flag = arguments_.has("--use-flash-attn") || arguments_.has("--use-flash-attn-v2");
+    const bool local = arguments_.value("--transformer-impl").value_or("transformer_engine") == "local";
+    const bool legacy = arguments_.has("--use-legacy-models") || old_;
+    std::string kernel = "flash";
+    std::string origin = flash_flag ? "--use-flash-attn" : "--attention-backend";
+    if (backend) {
+      if (*backend == "unfused" || *backend == "local") kernel = "standard";
+    } else if (!flash_flag) {
+      kernel = local || legacy ? "standard" : "flash";
+      origin = local ? "--transformer-impl local" : legacy ? "the default of that time" : "the default";
+      if (!local && !legacy)
+        out_.assume(
+            "attention is fused and layers are Transformer Engine's, the default since Megatron-LM core 0.7; "
+            "for older versions write software.attention: standard");
+      if (legacy && !local)
+        out_.assume(
+            "this is Megatron-LM before 2023, whose attention was not fused, because of options that later "
+            "versions lack; else write software.attention: flash");
+    }
+    out_.set("software.attention", kernel, origin);
+    if (local || legacy) {
+      out_.set("software.transformer_engine", false, local ? "--transformer-impl local" : "not there yet");
+    } else if (!fsdp_) {
+      out_.set("software.transformer_engine", true, "the default");
+    }
+  }
+
+  void software() {
+    attention();
+    if (arguments_.has("--no-persist-layer-norm") || old_)
+      out_.set("software.persistent_norm", false, old_ ? "not there yet" : "--no-persist-layer-norm");
+    if (arguments_.has("--no-gradient-accumulation-fusion") || old_)
+      out_.set("software.gradient_accumulation_fusion", false,
+               old_ ? "not there yet" : "--no-gradient-accumulation-fusion");
+    const bool graph = arguments_.has("--enable-cuda-graph") || arguments_.has("--external-cuda-graph") ||
+                       arguments_.value("--cuda-graph-impl").value_or("none") != "none";
+    if (graph) out_.set("software.launch", std::string("cuda-graph"), "CUDA graphs");
+    if (arguments_.has("--cross-entropy-loss-fusion")) {
+      const bool engine = arguments_.value("--cross-entropy-fusion-impl").value_or("native") == "te";
+      if (engine) out_.set("software.loss", std::string("fused"), "--cross-entropy-fusion-impl te");
+      if (!engine)
+        out_.remark(
+            Reason::kUnsupported, "--cross-entropy-loss-fusion",
+            "the native kernels keep tensors as large as the logits, as software.loss: standard does");
+    }
+  }
+
+  Arguments arguments_;
+  const Launch& launch_;
+  std::optional<std::int64_t> gpus_;
+  Translation out_;
+  std::int64_t layers_ = 0;
+  std::int64_t tensor_ = 1;
+  std::int64_t stages_ = 1;
+  std::int64_t replicas_ = 0;
+  bool old_ = false;
+  bool fsdp_ = false;
+};
+
+}  // namespace
+
+bool runs_megatron(const ShellScript& script) {
+  bool from_variable = false;
+  return !megatron_words(script, from_variable).empty();
+}
+
+Translation translate_megatron(const ShellScript& script, std::optional<std::int64_t> gpus) {
+  bool from_variable = false;
+  const std::vector<std::string> words = megatron_words(script, from_variable);
+  if (words.empty())
+    throw InputError("error: no command with options of Megatron-LM, such as --num-layers, was found");
+  const Launch launch = find_launch(script);
+  Translation translation = Megatron(words, launch, gpus).run();
+  if (from_variable) translation.assume("the options are those of a variable, because no command has them");
+  for (const std::string& note : script.notes) translation.assume(note);
+  return translation;
+}
+
+}  // namespace trainsim::exchange

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/exchange/megatron_model.hpp"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace trainsim::exchange {
+
+namespace {
+
+/// Vocabularies of tokenizers that always have the same.
+const std::map<std::string, std::int64_t>& tokenizer_vocabularies() {
+  static const std::map<std::string, std::int64_t> sizes = {
+      {"GPT2BPETokenizer", 50257}, {"Llama2Tokenizer", 32000}, {"Llama3Tokenizer", 128256}};
+  return sizes;
+}
+
+/// Does the work of translate_megatron_model().
+class Model {
+ public:
+  Model(Arguments& arguments, Translation& out) : arguments_(arguments), out_(out) {}
+
+  void run() {
+    shape();
+    kinds();
+  }
+
+ private:
+  std::optional<std::int64_t> copy(std::string_view option, const std::string& path) {
+    return copy_count(arguments_, out_, option, path);
+  }
+
+  void shape() {
+    const bool named = arguments_.has("--num-layers");
+    copy(named ? "--num-layers" : "--encoder-num-layers", "model.num_layers");
+    const std::int64_t hidden = copy("--hidden-size", "model.hidden_size").value_or(0);
+    const std::int64_t heads = copy("--num-attention-heads", "model.num_attention_heads").value_or(0);
+    if (arguments_.has("--group-query-attention")) {
+      const std::optional<std::int64_t> groups = arguments_.count("--num-query-groups");
+      out_.set("model.num_key_value_heads", groups.value_or(1),
+               groups ? "--num-query-groups" : "--group-query-attention, whose groups are 1 by default");
+    } else if (const auto groups = arguments_.count("--num-query-groups")) {
+      if (*groups != heads)
+        out_.remark(Reason::kNoEffect, "--num-query-groups without --group-query-attention");
+    } else if (const auto key_values = arguments_.count("--num-key-value-heads")) {
+      out_.set("model.num_key_value_heads", *key_values, "--num-key-value-heads");
+    }
+    copy("--kv-channels", "model.head_dim");
+    const bool gated = activation();
+    const bool width_given = copy("--ffn-hidden-size", "model.intermediate_size").has_value();
+    if (!width_given && gated && hidden > 0) {
+      const std::int64_t width = swiglu_ ? 8 * hidden / 3 / 64 * 64 : 4 * hidden;
+      out_.set("model.intermediate_size", width, "Megatron-LM's default for this activation");
+    }
+    vocabulary();
+    copy(arguments_.has("--seq-length") ? "--seq-length" : "--encoder-seq-length", "model.sequence_length");
+  }
+
+  /// Sets the activation; returns whether it is gated.
+  bool activation() {
+    swiglu_ = arguments_.has("--swiglu");
+    const std::optional<std::string> glu = arguments_.value("--glu-activation");
+    if (swiglu_ || glu == "swiglu") {
+      swiglu_ = true;
+      out_.set("model.activation", std::string("swiglu"), glu ? "--glu-activation" : "--swiglu");
+      return true;
+    }
+    if (arguments_.has("--quick-geglu") || glu) {
+      out_.set("model.activation", std::string("geglu"), glu ? "--glu-activation" : "--quick-geglu");
+      return true;
+    }
+    if (arguments_.has("--squared-relu")) {
+      out_.set("model.activation", std::string("relu"), "--squared-relu");
+      out_.remark(Reason::kUnsupported, "--squared-relu",
+                  "simulated as ReLU without the square, which is fused");
+      return false;
+    }
+    arguments_.has("--openai-gelu");
+    out_.set("model.activation", std::string("gelu"), "the default");
+    return false;
+  }
+
+  void vocabulary() {
+    const std::optional<std::string> tokenizer = arguments_.value("--tokenizer-type");
+    if (const auto size = arguments_.count("--vocab-size")) {
+      // The null tokenizer adds the token that ends documents.
+      const std::int64_t extra = tokenizer == "NullTokenizer" ? 1 : 0;
+      out_.set("model.vocab_size", *size + extra,
+               std::string("--vocab-size") + (extra > 0 ? ", and one for the end of a document" : ""));
+    } else if (const auto padded = arguments_.count("--pad-vocab-size-to")) {
+      out_.set("model.vocab_size", *padded, "--pad-vocab-size-to");
+      return out_.set("plan.vocab_padding", std::int64_t{1}, "--pad-vocab-size-to");
+    } else {
+      const std::string known = tokenizer.value_or("GPT2BPETokenizer");
+      const auto found = tokenizer_vocabularies().find(known);
+      const bool usable = tokenizer || arguments_.has("--vocab-file");
+      if (found != tokenizer_vocabularies().end() && usable) {
+        out_.set("model.vocab_size", found->second, "of " + known);
+        if (!tokenizer)
+          out_.assume("the tokenizer is GPT-2's, with 50257 tokens, because there is a --vocab-file");
+      }
+    }
+    const std::int64_t padding = copy("--make-vocab-size-divisible-by", "plan.vocab_padding").value_or(0);
+    if (padding == 0) out_.set("plan.vocab_padding", std::int64_t{128}, "the default");
+  }
+
+  void position() {
+    const std::string kind = arguments_.value("--position-embedding-type").value_or("learned_absolute");
+    const bool rotary = arguments_.has("--use-rotary-position-embeddings") || kind == "rope" ||
+                        kind == "rotary" || kind == "yarn" || kind == "mrope";
+    const bool none = arguments_.has("--no-position-embedding") || kind == "none";
+    std::string ours = "learned";
+    if (rotary) ours = "rotary";
+    if (kind == "alibi") ours = "alibi";
+    if (none && !rotary) ours = "none";
+    if (kind == "relative") {
+      ours = "none";
+      out_.remark(Reason::kUnsupported, "--position-embedding-type relative", "simulated without positions");
+    }
+    const std::string option = arguments_.has("--position-embedding-type") ? "--position-embedding-type"
+                               : rotary ? "--use-rotary-position-embeddings"
+                               : none   ? "--no-position-embedding"
+                                        : "the default";
+    out_.set("model.position_embedding", ours, option);
+    const std::optional<std::int64_t> positions = arguments_.count("--max-position-embeddings");
+    const std::optional<std::int64_t> length = arguments_.count("--seq-length");
+    if (positions && (ours == "learned" || *positions > length.value_or(*positions)))
+      out_.set("model.max_position_embeddings", *positions, "--max-position-embeddings");
+  }
+
+  void kinds() {
+    position();
+    const bool rms = arguments_.value("--normalization").value_or("LayerNorm") == "RMSNorm";
+    out_.set("model.normalization", std::string(rms ? "rmsnorm" : "layernorm"),
+             arguments_.has("--normalization") ? "--normalization" : "the default");
+    const bool untied = arguments_.has("--untie-embeddings-and-output-weights");
+    out_.set("model.tie_word_embeddings", !untied,
+             untied ? "--untie-embeddings-and-output-weights" : "the default");
+    const bool no_bias = arguments_.has("--disable-bias-linear");
+    out_.set("model.linear_bias", !no_bias, no_bias ? "--disable-bias-linear" : "the default");
+    if (arguments_.has("--embed-layernorm")) out_.set("model.embedding_norm", true, "--embed-layernorm");
+    constexpr double usual = 0.1;
+    const double hidden = arguments_.number("--hidden-dropout").value_or(usual);
+    const double attention = arguments_.number("--attention-dropout").value_or(usual);
+    out_.set("model.dropout", number_text(hidden),
+             arguments_.has("--hidden-dropout") ? "--hidden-dropout" : "the default");
+    if (hidden != attention)
+      out_.remark(Reason::kUnsupported, "--attention-dropout " + number_text(attention),
+                  "the model has one dropout, and that of --hidden-dropout is taken for both");
+  }
+
+  Arguments& arguments_;
+  Translation& out_;
+  bool swiglu_ = false;
+};
+
+}  // namespace
+
+std::optional<std::int64_t> copy_count(Arguments& arguments, Translation& out, std::string_view option,
+                                       const std::string& path) {
+  const std::optional<std::int64_t> count = arguments.count(option);
+  if (count) out.set(path, *count, std::string(option));
+  return count;
+}
+
+void translate_megatron_model(Arguments& arguments, Translation& out) {
+  Model(arguments, out).run();
+}
+
+}  // namespace trainsim::exchange

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "sim/exchange/arguments.hpp"
+#include "sim/exchange/translation.hpp"
+
+namespace trainsim::exchange {
+
+/// Copies the count that an option gives to a path, and returns it; nothing if the option is not there.
+std::optional<std::int64_t> copy_count(Arguments& arguments, Translation& out, std::string_view option,
+                                       const std::string& path);
+
+/// Translates those options of Megatron-LM that are about the model, and the padding of its vocabulary.
+void translate_megatron_model(Arguments& arguments, Translation& out);
+
+}  // namespace trainsim::exchange

@@ -1,0 +1,12 @@
+showSummary();
+showEfficiency();
+showTimeline();
+showStages();
+showMemory();
+showCommunication();
+showKernels();
+showChanges();
+showPlan();
+showOnPaper();
+document.documentElement.dataset.ready = "true";
+})();

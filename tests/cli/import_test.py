@@ -1,0 +1,326 @@
+#!/usr/bin/env python3
+"""Runs `trainsim import` on files in the style of real ones and checks what it writes and says.
+
+usage: import_test.py TRAINSIM
+"""
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import yaml
+
+PROGRAM = ""
+FILES = pathlib.Path(__file__).resolve().parent.parent / "imports"
+
+
+def run(*arguments, **options):
+    return subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=120, check=False,
+                          **options)
+
+
+class Import(unittest.TestCase):
+    maxDiff = None
+
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.folder = pathlib.Path(temporary.name)
+
+    def imported(self, *arguments):
+        """The configuration as a tree, and what was said."""
+        done = run("import", *arguments, cwd=FILES)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.yaml = done.stdout
+        return yaml.safe_load(done.stdout), done.stderr
+
+    def refused(self, *arguments):
+        done = run("import", *arguments, cwd=FILES)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertEqual(done.stdout, "")
+        return done.stderr.strip()
+
+    def written(self, text, name="file"):
+        path = self.folder / name
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    def assert_has(self, tree, section, expected):
+        self.assertEqual({key: tree[section].get(key) for key in expected}, expected)
+
+    def assert_legal(self, *overrides):
+        """`trainsim check` takes the last configuration."""
+        path = self.written(self.yaml, "imported.yaml")
+        done = run("check", path, *(part for each in overrides for part in ("--set", each)))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def test_gpt3_175b_of_megatron(self):
+        tree, said = self.imported("megatron-gpt3-175b.sh", "--cluster", "dgx-a100-80gb")
+        self.assertEqual(tree["gpus"], 8 * 128)
+        self.assert_has(tree, "model", {"num_layers": 96, "hidden_size": 12288, "num_attention_heads": 96,
+                                        "vocab_size": 50257, "sequence_length": 2048, "activation": "gelu",
+                                        "position_embedding": "learned", "dropout": 0.1, "tie_word_embeddings": True})
+        # Megatron-LM's defaults are not ours: gradients in the format of fp16, nothing overlapped, nothing sharded.
+        self.assert_has(tree, "plan", {"tensor_parallel": 8, "pipeline_parallel": 16, "micro_batch_size": 1,
+                                       "global_batch_size": 1536, "precision": "fp16", "gradient_dtype": "fp16",
+                                       "sharding": "none", "recompute": "none", "overlap_gradient_reduction": False})
+        self.assertIn("--rampup-batch-size 16 16 5859375: every step is simulated with the full batch", said)
+        self.assertIn("Without effect on step time and memory: ", said)
+        self.assertIn("--train-iters, --weight-decay, --adam-beta1", said)
+        self.assertNotIn("Unknown", said)
+        self.assert_legal()
+
+    def test_conditions_and_arrays(self):
+        tree, said = self.imported("megatron-llama3-8b.sh", "--cluster", "dgx-h100")
+        self.assertEqual(tree["gpus"], 8)
+        # The null tokenizer adds a token to the 128255.
+        self.assert_has(tree, "model", {"num_key_value_heads": 8, "head_dim": 128, "intermediate_size": 14336,
+                                        "activation": "swiglu", "normalization": "rmsnorm", "vocab_size": 128256,
+                                        "position_embedding": "rotary", "linear_bias": False, "dropout": 0,
+                                        "tie_word_embeddings": False})
+        self.assert_has(tree, "plan", {"tensor_parallel": 2, "sequence_parallel": True, "sharding": "zero1",
+                                       "precision": "bf16", "gradient_dtype": "bf16",
+                                       "overlap_gradient_reduction": True, "overlap_parameter_gather": True})
+        self.assertNotIn("context_parallel", tree["plan"])
+        self.assertIn("--cross-entropy-loss-fusion: the native kernels keep tensors as large as the logits", said)
+        self.assert_legal()
+
+    def test_a_variable_from_outside(self):
+        tree, said = self.imported("megatron-llama3-8b.sh", "--define", "DTYPE=fp8", "--define", "TP_SIZE=4")
+        self.assertEqual(tree["plan"]["tensor_parallel"], 4)
+        self.assertIn("--fp8-format hybrid: matrix multiplies are simulated in the precision of plan.precision", said)
+
+    def test_bloom_of_megatron_deepspeed(self):
+        tree, said = self.imported("megatron-deepspeed-bloom.slurm", "--cluster", "dgx-a100-80gb")
+        self.assertEqual(tree["gpus"], 48 * 8)
+        self.assert_has(tree, "model", {"vocab_size": 250880, "embedding_norm": True, "position_embedding": "alibi"})
+        # 70 layers, embedding and head counted as one each, on 12 stages: 6 each, one less on the first and last.
+        self.assert_has(tree, "plan", {"pipeline_layout": [5] + 10 * [6] + [5], "micro_batch_size": 2,
+                                       "global_batch_size": 2048, "precision": "bf16", "sharding": "none"})
+        self.assertEqual(tree["plan"]["recompute"], {"granularity": "full", "method": "uniform", "layers": 1})
+        self.assert_has(tree, "software", {"framework": "deepspeed", "attention": "standard"})
+        self.assertIn("--rampup-batch-size", said)
+        self.assert_legal()
+
+    def test_options_in_a_variable(self):
+        tree, said = self.imported("megatron-sc21.sh")
+        self.assert_has(tree, "model", {"num_layers": 48, "hidden_size": 8192, "num_attention_heads": 64})
+        self.assert_has(tree, "plan", {"tensor_parallel": 8, "pipeline_parallel": 2, "global_batch_size": 1536,
+                                       "overlap_gradient_reduction": False})
+        self.assert_has(tree, "software", {"attention": "standard", "gradient_accumulation_fusion": False})
+        self.assertIn("Still missing: cluster, gpus", said)
+        self.assertIn("the options are those of a variable, because no command has them", said)
+        self.assertIn("# gpus:  # missing: the number of GPUs, or --gpus N", self.yaml)
+        self.assert_legal("cluster=dgx-a100-80gb", "gpus=512")
+
+    def test_a_bare_command_line(self):
+        tree, said = self.imported("options.txt", "--cluster", "dgx-h100", "--gpus", "16")
+        # 24 layers on 4 stages in chunks of 3: 2 chunks. swiglu without width: 8/3 of 1024 in multiples of 64.
+        self.assertEqual(tree["plan"]["virtual_pipeline"], 2)
+        self.assertEqual(tree["model"]["intermediate_size"], 2688)
+        self.assertEqual(tree["plan"]["recompute"], {"granularity": "full", "method": "block", "layers": 2})
+        self.assertIn("Unknown options: --some-new-option 5", said)
+        self.assertIn("# Unknown options: --some-new-option 5", self.yaml)
+        self.assert_legal()
+
+    def test_standard_input(self):
+        done = run("import", "-", input=(FILES / "options.txt").read_text(encoding="utf-8"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(yaml.safe_load(done.stdout)["model"]["num_layers"], 24)
+
+    def test_deepspeed_with_a_model(self):
+        tree, said = self.imported("hf-llama3-8b.json", "deepspeed-zero3.json", "--cluster", "dgx-h100", "--gpus", "16")
+        self.assertEqual(tree["model"]["num_layers"], 32)
+        # gradient_accumulation_steps stays open and follows: 256 / (4 x 16).
+        self.assert_has(tree, "plan", {"sharding": {"stage": 3, "offload": {"optimizer": "cpu"}},
+                                       "global_batch_size": 256, "micro_batch_size": 4,
+                                       "precision": "bf16", "bucket_parameters": 500000000, "optimizer": "adam",
+                                       "overlap_gradient_reduction": True})
+        self.assertNotIn("gradient_accumulation", tree["plan"])
+        self.assertEqual(tree["software"]["framework"], "deepspeed")
+        self.assertIn("gradient_accumulation_steps: auto: the trainer fills it in", said)
+        self.assertIn("Unknown options: zero_optimization.some_new_key: 1", said)
+        self.assertNotIn("offload_param:", said)
+        self.assert_legal()
+
+    def test_deepspeed_alone(self):
+        tree, said = self.imported("deepspeed-zero1.json")
+        self.assert_has(tree, "plan", {"sharding": "zero1", "micro_batch_size": 8, "gradient_accumulation": 2,
+                                       "precision": "fp16", "gradient_dtype": "fp32",
+                                       "bucket_parameters": 200000000, "overlap_gradient_reduction": False})
+        self.assertIn("Still missing: model.num_layers, model.hidden_size", said)
+        self.assertIn("activation_checkpointing.partition_activations: checkpoints are kept whole", said)
+        self.assert_legal("model=gpt-1.7b", "cluster=dgx-a100-80gb", "gpus=8")
+
+    def test_torchtitan(self):
+        tree, said = self.imported("torchtitan-llama3-70b.toml", "--cluster", "dgx-a100-80gb", "--gpus", "64")
+        self.assertEqual(tree["model"], "llama3-70b")
+        self.assert_has(tree, "plan", {"tensor_parallel": 8, "sequence_parallel": True, "sharding": "zero3",
+                                       "micro_batch_size": 8, "sequence_length": 8192, "recompute": "full",
+                                       "precision": "bf16", "gradient_dtype": "fp32"})
+        self.assertEqual(tree["software"]["framework"], "fsdp")
+        self.assertIn("float8: matrix multiplies are simulated in the precision of plan.precision", said)
+        self.assert_legal()
+
+    def test_torchtitan_with_old_names(self):
+        tree, said = self.imported("torchtitan-old.toml", "--cluster", "dgx-h100")
+        self.assertEqual(tree["gpus"], 16)
+        self.assert_has(tree, "plan", {"micro_batch_size": 2, "sharding": {"stage": 3, "group": 8},
+                                       "recompute": {"granularity": "selective", "modules": ["layernorm", "activation"]}})
+        self.assert_has(tree, "software", {"launch": "compiled", "fusion": "compiled"})
+        self.assertIn("activation_checkpoint selective op", said)
+        self.assert_legal()
+
+    def test_models_of_hugging_face(self):
+        expected = {
+            # Parameters counted from the shape: layers x (attention + MLP + norms) + embedding + head; those of Llama 3,
+            # GPT-2 XL, BLOOM and Mistral are the published numbers.
+            "hf-llama3-8b.json": ("8.030 B", {"num_key_value_heads": 8, "activation": "swiglu", "sequence_length": 8192}),
+            "hf-gpt2-xl.json": ("1.558 B", {"num_layers": 48, "hidden_size": 1600, "tie_word_embeddings": True,
+                                           "dropout": 0.1, "position_embedding": "learned"}),
+            "hf-bloom-176b.json": ("176", {"embedding_norm": True, "position_embedding": "alibi",
+                                           "sequence_length": 2048, "tie_word_embeddings": True}),
+            "hf-gpt-neox-20b.json": ("20.55 B", {"position_embedding": "rotary", "tie_word_embeddings": False,
+                                                "linear_bias": True}),
+            "hf-mistral-7b.json": ("7.242 B", {"num_key_value_heads": 8, "sequence_length": 32768}),
+            "hf-qwen2-7b.json": ("7.615 B", {"num_key_value_heads": 4, "tie_word_embeddings": False}),
+            "hf-opt-6.7b.json": ("6.658 B", {"activation": "relu", "intermediate_size": 16384, "dropout": 0.1}),
+            "hf-falcon-7b.json": ("6.922 B", {"num_key_value_heads": 1, "linear_bias": False,
+                                             "tie_word_embeddings": True}),
+        }
+        for name, (parameters, model) in expected.items():
+            with self.subTest(name):
+                tree, _ = self.imported(name)
+                self.assert_has(tree, "model", model)
+                self.assertEqual(tree["plan"], {})
+                overrides = ["cluster=dgx-h100", "gpus=8"]
+                if "sequence_length" not in tree["model"]:
+                    overrides.append("model.sequence_length=2048")
+                said = self.assert_legal(*overrides)
+                line = next(line for line in said.splitlines() if line.split()[:1] == ["parameters"])
+                self.assertTrue(line.split(None, 1)[1].startswith(parameters), line)
+
+    def test_what_models_leave_out_is_said(self):
+        for name, words in {"hf-mistral-7b.json": "sliding_window 4096: attention is simulated over the whole sequence",
+                            "hf-gpt-neox-20b.json": "parallel residual: attention and MLP run side by side",
+                            "hf-qwen2-7b.json": "model type qwen2: biases of queries, keys and values alone"}.items():
+            with self.subTest(name):
+                self.assertIn(words, self.imported(name)[1])
+
+    def test_models_that_cannot_be_simulated(self):
+        self.assertEqual(self.refused("hf-mixtral-8x7b.json"),
+                         "hf-mixtral-8x7b.json: error: a model of type mixtral is a mixture of experts, which this "
+                         "version cannot simulate; only dense decoders")
+        self.assertEqual(self.refused("hf-deepseek-v3.json"),
+                         "hf-deepseek-v3.json: error: a model of type deepseek_v3 is a mixture of experts with "
+                         "multi-head latent attention (MLA), which this version cannot simulate; only dense decoders")
+        path = self.written('{"model_type": "strange"}', "config.json")
+        self.assertIn("error: the model type strange is not known to this version; known are llama, mistral",
+                      self.refused(path))
+        path = self.written('{"model_type": "llama", "num_local_experts": 8}', "config.json")
+        self.assertIn("error: num_local_experts is 8: the model is a mixture of experts", self.refused(path))
+        path = self.written("--num-layers 4 --num-experts 8")
+        self.assertIn("error: --num-experts: the model has a mixture of experts", self.refused(path))
+        path = self.written('[model]\nname = "llama4"\nflavor = "17bx16e"\n', "job.toml")
+        self.assertIn("error: the model llama4 17bx16e is a mixture of experts", self.refused(path))
+
+    def test_degrees_that_are_not_supported(self):
+        path = self.written("--num-layers 4 --hidden-size 64 --num-attention-heads 4 --seq-length 64 "
+                            "--max-position-embeddings 64 --vocab-size 100 --context-parallel-size 2")
+        tree, said = self.imported(path, "--cluster", "dgx-h100", "--gpus", "8")
+        self.assertEqual(tree["plan"]["context_parallel"], 2)
+        self.assertIn("--context-parallel-size 2: `trainsim check` will refuse it", said)
+        self.assertIn("warning: `trainsim check` refuses what these files say:", said)
+        self.assertIn("plan.context_parallel: 2 is not supported by this version", said)
+
+    def test_files_that_disagree(self):
+        path = self.written("--num-layers 4 --hidden-size 64 --num-attention-heads 4 --seq-length 64 "
+                            "--max-position-embeddings 64 --vocab-size 100 --micro-batch-size 2")
+        tree, said = self.imported(path, "deepspeed-zero1.json")
+        self.assertEqual(tree["plan"]["micro_batch_size"], 8)
+        self.assertIn("plan.micro_batch_size is 2 (--micro-batch-size) in one file and 8 in deepspeed-zero1.json; the "
+                      "latter is taken", said)
+
+    def test_bad_input(self):
+        for text, name, words in [
+                ("", "empty.sh", "error: is empty"),
+                ("a\0b", "binary", "error: is no text (UTF-8)"),
+                ("echo hello\n", "hello.sh", "error: no command with options of Megatron-LM, such as --num-layers, was "
+                                             "found"),
+                ('run "--num-layers 4\n', "open.sh", 'open.sh:1: error: " is never closed; this is no complete shell '
+                                                     "script"),
+                ("x\ny=${A\n", "brace.sh", "brace.sh:2: error: ${ is never closed"),
+                ("--num-layers four", "words", "error: --num-layers needs a whole number, not 'four'"),
+                ("--num-layers $LAYERS", "open", "error: the value of --num-layers is $LAYERS, which the script does not "
+                                                 "set; give it with --define LAYERS=VALUE"),
+                ("--num-layers $(layers 5)", "command", "error: the value of --num-layers is $(…), which only a running "
+                                                        "shell knows; write the value into the script"),
+                ("--num-layers --hidden-size 4", "novalue", "error: --num-layers has no value"),
+                ("--num-layers 5 --pipeline-model-parallel-size 2 --num-layers-per-virtual-pipeline-stage 2", "chunks",
+                 "error: 5 layers on 2 stages do not divide into chunks of 2 "
+                 "(--num-layers-per-virtual-pipeline-stage)"),
+                ("--num-layers 5 --pipeline-model-parallel-layout 'Et|x'", "layout",
+                 "error: --pipeline-model-parallel-layout 'Et|x' is wrong at character 4"),
+                ("--num-layers 4 --recompute-granularity some", "granularity",
+                 "error: --recompute-granularity has the unknown value 'some'"),
+                ('{"a": 1,\n "b": }', "broken.json", "error: is no JSON: it goes wrong at line 2, column 7"),
+                ('{"hidden_size": 5}', "nothing.json", "error: has no model_type; it is no config.json of a Hugging Face "
+                                                       "model"),
+                ('{"model_type": "llama", "num_hidden_layers": "x"}', "text.json",
+                 'error: num_hidden_layers needs a whole number, not "x"'),
+                ('{"train_batch_size": 8, "zero_optimization": {"stage": 5}}', "stage.json",
+                 "error: zero_optimization.stage must be 0 to 3, not 5"),
+                ("[model\n", "broken.toml", "error: line 1, column"),
+                ('[model]\nflavor = 8\n', "flavor.toml", "error: line 2: model.flavor needs a text, not 8"),
+                ("[parallelism]\ntensor_parallel_degree = 0\n", "zero.toml",
+                 "error: parallelism.tensor_parallel_degree must be 1 or more, not 0"),
+                ("model: gpt3-175b\n", "config.yaml", "error: YAML is not imported"),
+        ]:
+            with self.subTest(name):
+                self.assertIn(words, self.refused(self.written(text, name)))
+        self.assertIn("missing.sh: error: no such file", self.refused("missing.sh"))
+        self.assertIn("error: is a folder; give the files in it", self.refused(self.folder))
+        self.assertEqual(self.refused("options.txt", "--kind", "megatrn"),
+                         "trainsim: error: --kind 'megatrn' is not known; use auto, hf, megatron, deepspeed or "
+                         "torchtitan (did you mean 'megatron'?)")
+        self.assertIn("--define needs NAME=VALUE, not 'x'", self.refused("options.txt", "--define", "x"))
+
+    def test_nesting_that_would_overflow_the_stack(self):
+        for text in ["x=" + 5000 * "$(", "if a; then " * 5000, "x=" + 5000 * "${a:-", "echo $((" + 5000 * "("]:
+            done = run("import", self.written(text))
+            self.assertEqual(done.returncode, 2, done.stderr[:300])
+
+    def test_output_file(self):
+        target = self.folder / "imported.yaml"
+        done = run("import", FILES / "options.txt", "-o", target, "--quiet")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+        self.assertTrue(target.read_text(encoding="utf-8").startswith("# Made by `trainsim import` from options.txt."))
+
+
+class Export(unittest.TestCase):
+    def test_a_plan(self):
+        done = run("export", "gpt175b", "--to", "megatron")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for words in ["torchrun --nproc-per-node 8 --nnodes 128 pretrain_gpt.py", "--num-layers 96",
+                      "--tensor-model-parallel-size 8", "--num-virtual-stages-per-pipeline-rank 3",
+                      "--sequence-parallel", "--use-distributed-optimizer", "--recompute-granularity selective",
+                      "--bf16", "--accumulate-allreduce-grads-in-fp32", "--attention-backend flash"]:
+            self.assertIn(words, done.stdout)
+
+    def test_what_has_no_option(self):
+        done = run("export", "gpt175b", "--to", "megatron", "--set", "plan.lora={rank: 8}")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("# Not said: plan.lora: Megatron-LM trains all weights", done.stdout)
+        self.assertIn("not said by the script: plan.lora: Megatron-LM trains all weights", done.stderr)
+
+    def test_unknown_target(self):
+        done = run("export", "gpt175b", "--to", "megatrn")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("megatron", done.stderr)
+
+
+if __name__ == "__main__":
+    PROGRAM = str(pathlib.Path(sys.argv.pop(1)).resolve())
+    unittest.main()

@@ -1,0 +1,246 @@
+// Opens a report in Chromium as a reader would, and fails if anything is wrong with it.
+//
+// usage: node look.mjs REPORT.html FOLDER_FOR_SCREENSHOTS
+import fs from "node:fs";
+import path from "node:path";
+import {pathToFileURL} from "node:url";
+import axe from "axe-core";
+import puppeteer from "puppeteer-core";
+
+const [report, folder] = process.argv.slice(2);
+const chromium = process.env.CHROMIUM || "/usr/bin/chromium";
+const problems = [];
+
+function expect(holds, text) {
+  if (!holds) problems.push(text);
+}
+
+/** Everything that the page says when it should be silent, and every request but that for the file itself. */
+function listen(page, url) {
+  page.on("console", (message) => problems.push(`console: ${message.type()}: ${message.text()}`));
+  page.on("pageerror", (error) => problems.push(`script error: ${error.message}`));
+  page.on("dialog", (dialog) => {
+    problems.push(`a dialog opened: ${dialog.message()}`);
+    dialog.dismiss();
+  });
+  page.on("request", (request) => expect(request.url() === url, `asked for ${request.url()}`));
+}
+
+const domain = (page) => page.$eval("#timeline-chart", (box) => [Number(box.dataset.from), Number(box.dataset.to)]);
+
+async function zooms(page) {
+  const width = async () => {
+    const [from, to] = await domain(page);
+    return to - from;
+  };
+  const whole = await width();
+  await page.click("#zoom-in");
+  const button = await width();
+  expect(button < 0.6 * whole, `the button zooms in: ${whole} s became ${button} s`);
+  await page.click("#zoom-reset");
+  expect(await width() === whole, "the whole step can be shown again");
+
+  const box = await (await page.$("#timeline-chart")).boundingBox();
+  await page.mouse.move(box.x + box.width / 2, box.y + 10);
+  const scrolled = await page.evaluate(() => window.scrollY);
+  await page.mouse.wheel({deltaY: 100});
+  await page.waitForFunction((before) => window.scrollY > before, {}, scrolled);
+  expect(await width() === whole, "the wheel scrolls the page until the chart is clicked");
+  await page.evaluate((y) => window.scrollTo({top: y, behavior: "instant"}), scrolled);
+
+  await page.mouse.click(box.x + box.width / 2, box.y + 10);
+  await page.mouse.wheel({deltaY: -400});
+  await page.waitForFunction((before) => {
+    const {from, to} = document.getElementById("timeline-chart").dataset;
+    return to - from < before;
+  }, {timeout: 5000}, 0.9 * whole).catch(() => problems.push("the wheel does not zoom a chart that was clicked"));
+  const before = await width();
+  await page.keyboard.press("+");
+  expect(await width() < 0.6 * before, "the + key zooms in");
+  const [from] = await domain(page);
+  await page.click("#pan-right");
+  expect((await domain(page))[0] > from, "the button moves to later");
+  await page.focus("#timeline-chart");
+  await page.keyboard.press("0");
+  expect(await width() === whole, "the 0 key shows the whole step");
+}
+
+/**
+ * The slot of the first row in the middle of the view: where the longest part of it in view is on the screen, and what the
+ * page must say of it, all from the embedded numbers.
+ */
+async function middleSlot(page) {
+  return page.evaluate(() => {
+    const data = JSON.parse(document.getElementById("data").textContent);
+    const row = data.timeline.rows[0];
+    const tick = data.result.step_time_s / data.timeline.ticks_per_step;
+    const {from, to} = document.getElementById("timeline-chart").dataset;
+    const middle = (Number(from) + Number(to)) / 2 / tick;
+    const i = Math.max(0, row.begins.findIndex((begin, k) => begin + row.durations[k] > middle));
+    const {names, lists} = data.timeline.parts;
+    const list = row.parts[i] < 0 ? [] : lists[row.parts[i]];
+    let part = {name: "", begin: 0, duration: row.durations[i]};
+    const shown = (time) => (row.begins[i] + time) * tick > Number(from) && (row.begins[i] + time) * tick < Number(to);
+    for (let k = 0; k < list.length; k += 3) {
+      const longer = part.name === "" || list[k + 2] > part.duration;
+      if (longer && shown(list[k + 1] + list[k + 2] / 2))
+        part = {name: names[list[k]], begin: list[k + 1], duration: list[k + 2]};
+    }
+    const box = document.querySelector("#timeline-chart canvas").getBoundingClientRect();
+    const left = 68;
+    const scale = (time) => box.left + left + (time * tick - from) / (to - from) * (box.width - left - 4);
+    return {
+      x: scale(row.begins[i] + part.begin + part.duration / 2), y: box.top + 14,
+      width: scale(row.begins[i] + row.durations[i]) - scale(row.begins[i]), part: part.name,
+      title: {F: "Forward", B: "Backward", W: "Weight gradient"}[row.kinds[i]] + " of micro-batch " + row.micro_batches[i],
+      stage: "stage " + row.stage, operation: data.timeline.operations[row.operations[i]][0][0],
+    };
+  });
+}
+
+/** Zooms in until the slot in the middle has at least a width, hovers it, and returns it with what the page says. */
+async function hoverOne(page, width) {
+  await page.focus("#timeline-chart");
+  let slot = await middleSlot(page);
+  for (let i = 0; i < 30 && slot.width < width; ++i) {
+    await page.keyboard.press("+");
+    slot = await middleSlot(page);
+  }
+  // Where it is already, a pointer that is moved tells the page nothing.
+  await page.mouse.move(0, 0);
+  await page.mouse.move(slot.x, slot.y);
+  await page.waitForFunction(() => !document.querySelector("#tooltip").hidden, {timeout: 5000}).catch(() => {});
+  return [slot, await page.$eval("#tooltip", (box) => box.hidden ? "" : box.textContent)];
+}
+
+/** Hovering shows the slot and its kernels; close up, the kernel or transfer below the pointer. */
+async function hovers(page) {
+  await page.reload();
+  await page.waitForFunction(() => document.documentElement.dataset.ready === "true");
+  await page.$eval("#timeline-chart", (box) => box.scrollIntoView({block: "center", behavior: "instant"}));
+  const [slot, shown] = await hoverOne(page, 20);
+  const wanted = slot.width > 90 && slot.part !== "" ? [slot.part, slot.title.toLowerCase(), slot.stage]
+      : [slot.title, slot.stage, slot.operation];
+  for (const text of wanted) expect(shown.includes(text), `hovering a slot shows '${text}': '${shown}'`);
+  const [close, detail] = await hoverOne(page, 400);
+  // Where the middle of the step lies between two slots, zooming in there leaves nothing to hover.
+  if (close.part === "") return;
+  expect(detail.startsWith(close.part), `close up, hovering shows '${close.part}': '${detail}'`);
+  await page.screenshot({path: path.join(folder, "close-up.png")});
+  await page.mouse.move(1, 1);
+  expect(await page.$eval("#tooltip", (box) => box.hidden), "the tooltip goes away");
+  await page.keyboard.press("0");
+}
+
+/** The keyboard reaches every control, and moves through the slots. */
+async function keyboard(page) {
+  await page.evaluate(() => {
+    document.activeElement.blur();
+    window.scrollTo(0, 0);
+  });
+  const wanted = await page.$$eval("a[href], button, select, summary, [tabindex='0']", (nodes) =>
+      nodes.filter((node) => node.checkVisibility()).length);
+  const seen = await page.evaluateHandle(() => new Set());
+  for (let i = 0; i < wanted + 2; ++i) {
+    await page.keyboard.press("Tab");
+    await page.evaluate((set) => set.add(document.activeElement), seen);
+  }
+  const missed = await page.evaluate((set) => [...document.querySelectorAll("a[href], button, select, summary, [tabindex='0']")]
+      .filter((node) => node.checkVisibility() && !set.has(node)).map((node) => node.id || node.textContent), seen);
+  expect(missed.length === 0, `Tab does not reach ${missed}`);
+
+  await page.focus("#timeline-chart");
+  const said = () => page.$eval("#timeline-selected", (node) => node.textContent);
+  await page.keyboard.press("Home");
+  const first = await said();
+  expect(/ of micro-batch 0/.test(first), `Home selects the first slot: '${first}'`);
+  await page.keyboard.press("ArrowRight");
+  expect(await said() !== first, "the right key goes to the next slot");
+  await page.focus("#memory-chart");
+  await page.keyboard.press("p");
+  expect(/GiB|MiB/.test(await page.$eval("#memory-selected", (node) => node.textContent)), "P reads the peak");
+}
+
+async function tables(page) {
+  await page.$eval("#timeline-details summary", (node) => node.click());
+  await page.waitForSelector("#timeline-table tbody tr");
+  const [rows, slots] = await page.evaluate(() => [document.querySelectorAll("#timeline-table tbody tr").length,
+    JSON.parse(document.getElementById("data").textContent).timeline.rows[0].kinds.length]);
+  expect(rows >= slots, `the table of slots has ${rows} rows for ${slots} slots`);
+  await page.$eval("#timeline-details summary", (node) => node.click());
+}
+
+/** Serious and critical findings of axe-core. */
+async function accessible(page, scheme) {
+  await page.evaluate(axe.source);
+  const found = await page.evaluate(() => window.axe.run(document, {resultTypes: ["violations"]}));
+  for (const violation of found.violations) {
+    if (!["serious", "critical"].includes(violation.impact)) continue;
+    const where = violation.nodes.slice(0, 3).map((node) => node.target.join(" ") + " " + (node.any[0]?.message || ""));
+    problems.push(`axe, ${scheme}: ${violation.id} (${violation.impact}): ${violation.help}: ${where.join("; ")}`);
+  }
+}
+
+async function fits(page, width) {
+  await page.setViewport({width, height: 900});
+  await page.evaluate(() => new Promise(requestAnimationFrame));
+  const wide = await page.evaluate(() => {
+    const limit = document.documentElement.clientWidth;
+    return document.documentElement.scrollWidth <= limit ? [] : [...document.querySelectorAll("main *")]
+        .filter((node) => node.getBoundingClientRect().right > limit + 1).slice(0, 5).map((node) => node.tagName + "#" + node.id);
+  });
+  expect(wide.length === 0, `at ${width} pixels the page is too wide: ${wide}`);
+}
+
+async function picture(page, name) {
+  await page.screenshot({path: path.join(folder, name), fullPage: true});
+}
+
+/** On paper everything is light, and what is folded is open. */
+async function paper(page) {
+  await page.emulateMediaType("print");
+  await page.evaluate(() => new Promise(requestAnimationFrame));
+  const background = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  expect(background === "rgb(255, 255, 255)", `paper is white: ${background}`);
+  expect(await page.$eval("#defaults-details", (node) => node.open), "folded parts are open on paper");
+  await page.emulateMediaType("screen");
+  const pdf = await page.pdf({path: path.join(folder, "report.pdf"), format: "A4",
+    margin: {top: "15mm", bottom: "15mm", left: "15mm", right: "15mm"}});
+  expect(pdf.length > 10000, "the page can be printed");
+}
+
+const browser = await puppeteer.launch({executablePath: chromium, args: ["--no-sandbox", "--disable-dev-shm-usage"]});
+try {
+  fs.mkdirSync(folder, {recursive: true});
+  const page = await browser.newPage();
+  const url = pathToFileURL(path.resolve(report)).href;
+  listen(page, url);
+  await page.setViewport({width: 1440, height: 900});
+  await page.emulateMediaFeatures([{name: "prefers-color-scheme", value: "light"}, {name: "prefers-reduced-motion", value: "reduce"}]);
+  await page.goto(url);
+  await page.waitForFunction(() => document.documentElement.dataset.ready === "true", {timeout: 20000});
+  const title = await page.evaluate(() => [document.getElementById("name").textContent,
+    JSON.parse(document.getElementById("data").textContent).result.name, typeof window.hacked]);
+  expect(title[0] === title[1], `the heading is the name: ${title}`);
+  expect(title[2] === "undefined", "text of the configuration was run as a script");
+  for (const scheme of ["light", "dark"]) {
+    await page.emulateMediaFeatures([{name: "prefers-color-scheme", value: scheme}, {name: "prefers-reduced-motion", value: "reduce"}]);
+    await accessible(page, scheme);
+    for (const width of [1440, 800]) {
+      await fits(page, width);
+      await picture(page, `${scheme}-${width}.png`);
+    }
+    await page.setViewport({width: 1440, height: 900});
+  }
+  if (await page.$("#timeline-chart") !== null) {
+    await zooms(page);
+    await hovers(page);
+    await keyboard(page);
+    await tables(page);
+  }
+  await paper(page);
+} finally {
+  await browser.close();
+}
+console.log(problems.length > 0 ? problems.join("\n") : "the report works in Chromium");
+process.exitCode = problems.length > 0 ? 1 : 0;

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/search/space.hpp"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <tuple>
+
+#include <gtest/gtest.h>
+
+#include "sim/base/diagnostics.hpp"
+#include "tests/support/jobs.hpp"
+
+namespace trainsim::search {
+namespace {
+
+/// Four layers and heads on four GPUs of one node, four sequences a step.
+Base tiny() {
+  Base base;
+  base.model = tests::small_gpt();
+  base.model.num_layers = 4;
+  base.model.num_attention_heads = base.model.num_key_value_heads = 4;
+  base.cluster = tests::round_cluster();
+  base.plan = tests::small_plan(4, 1, 1, 1);
+  base.plan.micro_batch_size = 1;
+  base.plan.global_batch_size = 4;
+  base.plan.data_parallel = 4;
+  return base;
+}
+
+Space only(const std::vector<std::string>& assignments) {
+  Space space;
+  for (const std::string& text : assignments) restrict_space(space, text);
+  return space;
+}
+
+std::string error_of(const std::string& assignment) {
+  Space space;
+  try {
+    restrict_space(space, assignment);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+/// By hand, with TP x PP x DP = 4, 4 / DP sequences a replica and one way to recompute and to shard:
+///
+/// TP1 PP1 DP4: micro-batch 1                                                           1
+/// TP1 PP2 DP2: micro-batch 1, 2; 1f1b and gpipe (4), two chunks with 2 micro-batches (1)  5
+/// TP1 PP4 DP1: micro-batch 1, 2, 4; 1f1b and gpipe                                     6
+/// TP2 PP1 DP2: micro-batch 1, 2                                                        2
+/// TP2 PP2 DP1: micro-batch 1, 2, 4; 1f1b and gpipe (6), two chunks with 4, 2 (2)       8
+/// TP4 PP1 DP1: micro-batch 1, 2, 4                                                     3
+///
+/// 25. Two chunks with one micro-batch are not a multiple of two stages: 2 more are illegal.
+TEST(Space, HoldsWhatCanBeCountedByHand) {
+  const Enumeration found = enumerate(only({"recompute=none", "sharding=none"}), tiny());
+  EXPECT_EQ(found.legal.size(), 25U);
+  EXPECT_EQ(found.considered, 27);
+  ASSERT_EQ(found.illegal.size(), 1U);
+  EXPECT_EQ(found.illegal[0].field, "plan.global_batch_size");
+  EXPECT_EQ(found.illegal[0].count, 2);
+}
+
+/// The same 27 in six ways to recompute and four to shard. ZeRO-2 and 3 need one stage: 1 + 2 + 3 splits of
+/// the 25 have that, all 25 are legal without sharding and with ZeRO-1.
+TEST(Space, MultipliesByRecomputationAndSharding) {
+  const Enumeration found = enumerate({}, tiny());
+  EXPECT_EQ(found.considered, 27 * 6 * 4);
+  EXPECT_EQ(found.legal.size(), static_cast<std::size_t>(25 * 6 * 2 + 6 * 6 * 2));
+}
+
+TEST(Space, HasNoCandidateTwice) {
+  const Enumeration found = enumerate({}, tiny());
+  std::set<std::vector<std::string>> seen;
+  for (const Candidate& c : found.legal) {
+    std::vector<std::string> key = {
+        std::to_string(c.tensor_parallel),  std::to_string(c.pipeline_parallel),
+        std::to_string(c.virtual_pipeline), std::to_string(c.micro_batch_size),
+        plan::to_string(c.schedule),        to_string(c.recompute.recompute),
+        plan::to_string(c.sharding),        c.recompute.fewest_layers ? "block" : ""};
+    EXPECT_TRUE(seen.insert(key).second);
+    EXPECT_EQ(c.tensor_parallel * c.pipeline_parallel * c.data_parallel, 4);
+  }
+}
+
+/// 96 layers in 8 stages are 12 a stage: 2, 3, 4, 6 and 12 chunks. Of 126 with embedding and head as layers
+/// of their own, 128, 16 stages have 8, in 2, 4 or 8 chunks; without them 126 / 16 is no whole number.
+TEST(Space, DealsLayersOutEvenly) {
+  EXPECT_EQ(even_chunks(96, 8), (std::vector<std::int64_t>{1, 2, 3, 4, 6, 12}));
+  EXPECT_EQ(even_chunks(126, 16), (std::vector<std::int64_t>{1, 2, 4}));
+  EXPECT_EQ(even_chunks(126, 1), (std::vector<std::int64_t>{1}));
+}
+
+TEST(Space, KeepsToGivenValues) {
+  const Enumeration found =
+      enumerate(only({"plan.tensor_parallel=2", "pipeline_parallel=2", "virtual_pipeline=2",
+                      "micro_batch_size=1", "schedule=interleaved", "recompute=mlp+core_attn, full",
+                      "sharding=zero1", "sequence_parallel=true,false"}),
+                tiny());
+  ASSERT_EQ(found.legal.size(), 4U);
+  EXPECT_EQ(to_string(found.legal[0].recompute.recompute), "core_attn+mlp");
+  EXPECT_EQ(to_string(found.legal[1].recompute.recompute), "full");
+  EXPECT_TRUE(found.legal[0].sequence_parallel);
+  EXPECT_FALSE(found.legal[2].sequence_parallel);
+}
+
+/// PP1, PP2 and PP4 with one chunk each; the two chunks of PP2 would be interleaved.
+TEST(Space, TakesSchedulesThatSuit) {
+  const Space space =
+      only({"tensor_parallel=1", "micro_batch_size=1", "recompute=none", "sharding=none", "schedule=1f1b"});
+  const Enumeration found = enumerate(space, tiny());
+  ASSERT_EQ(found.legal.size(), 3U);
+  EXPECT_TRUE(found.illegal.empty());
+  for (const Candidate& candidate : found.legal) EXPECT_EQ(candidate.schedule, plan::ScheduleKind::kOneFOneB);
+}
+
+/// Left open it is free; written, it is meant.
+TEST(Space, SplitsSequencesUnlessTheConfigurationSaysNo) {
+  Base base = tiny();
+  base.plan.sequence_parallel = false;
+  const Space space = only({"recompute=none", "sharding=none", "tensor_parallel=2"});
+  EXPECT_FALSE(enumerate(space, base).legal.front().sequence_parallel);
+  base.open_keys = {"plan.sequence_parallel"};
+  EXPECT_TRUE(enumerate(space, base).legal.front().sequence_parallel);
+}
+
+TEST(Space, NamesWhatItDoesNotKnow) {
+  EXPECT_EQ(
+      error_of("tensor_paralel=2"),
+      "--vary 'tensor_paralel=2': error: 'tensor_paralel' is not a setting that a search varies; use "
+      "tensor_parallel, pipeline_parallel, virtual_pipeline, micro_batch_size, schedule, sequence_parallel, "
+      "recompute or sharding (did you mean 'tensor_parallel'?); other keys can be set for all plans with "
+      "--set");
+  EXPECT_EQ(error_of("tensor_parallel"),
+            "--vary 'tensor_parallel': error: a setting and its values are needed, as in --vary "
+            "micro_batch_size=1,2,4");
+  EXPECT_EQ(
+      error_of("tensor_parallel=2,x"),
+      "--vary 'tensor_parallel=2,x': error: 'x' is not a value of this setting; use whole numbers from 1 to "
+      "1000000");
+  EXPECT_EQ(error_of("micro_batch_size=1,,2"),
+            "--vary 'micro_batch_size=1,,2': error: a value is missing; use whole numbers from 1 to 1000000");
+  EXPECT_EQ(
+      error_of("micro_batch_size=0"),
+      "--vary 'micro_batch_size=0': error: '0' is not a value of this setting; use whole numbers from 1 to "
+      "1000000");
+  EXPECT_EQ(
+      error_of("schedule=1f1"),
+      "--vary 'schedule=1f1': error: '1f1' is not a value of this setting; use gpipe, 1f1b or interleaved "
+      "(did you mean '1f1b'?)");
+  EXPECT_EQ(
+      error_of("recompute=core_attn+attn"),
+      "--vary 'recompute=core_attn+attn': error: 'core_attn+attn' is not a value of this setting; use none, "
+      "selective, full, block or sums of core_attn, layernorm, activation and mlp as in core_attn+mlp");
+  EXPECT_EQ(
+      error_of("context_parallel=2"),
+      "--vary 'context_parallel=2': error: context_parallel is not supported by this version; it stays 1");
+  EXPECT_EQ(
+      error_of("data_parallel=2"),
+      "--vary 'data_parallel=2': error: data_parallel is what tensor_parallel and pipeline_parallel leave of "
+      "the GPUs; vary those");
+}
+
+TEST(Candidate, IsNoOverrideForTheConfigurationItself) {
+  const Base base = tiny();
+  EXPECT_TRUE(overrides_for(candidate_of(base.plan), base).empty());
+}
+
+TEST(Candidate, SetsWhatDiffersAndWhatFollows) {
+  Base base = tiny();
+  base.plan.pipeline_layout = {4};
+  base.open_keys = {"plan.data_parallel", "plan.global_batch_size", "plan.schedule"};
+  Candidate candidate = candidate_of(base.plan);
+  candidate.pipeline_parallel = 2;
+  candidate.data_parallel = 2;
+  candidate.recompute.recompute = {plan::RecomputeGranularity::kFull, plan::RecomputeMethod::kBlock, 1};
+  candidate.sharding = plan::Sharding::kZero1;
+  EXPECT_EQ(overrides_for(candidate, base),
+            (std::vector<std::string>{"plan.pipeline_parallel=2", "plan.global_batch_size=4",
+                                      "plan.gradient_accumulation=2", "plan.schedule=1f1b",
+                                      "plan.recompute={granularity: full, method: block, layers: 1}",
+                                      "plan.sharding=zero1", "plan.pipeline_layout=[]"}));
+}
+
+TEST(Candidate, PrefersTheSimplerOfTwo) {
+  const plan::ParallelPlan plan = tiny().plan;
+  plan::ParallelPlan other = plan;
+  EXPECT_FALSE(simpler(plan, other));
+  other.tensor_parallel = 2;
+  EXPECT_TRUE(simpler(plan, other));
+  EXPECT_FALSE(simpler(other, plan));
+  plan::ParallelPlan gpipe = plan;
+  gpipe.schedule = plan::ScheduleKind::kGpipe;
+  EXPECT_TRUE(simpler(plan, gpipe));
+}
+
+}  // namespace
+}  // namespace trainsim::search
