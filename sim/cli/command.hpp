@@ -7,10 +7,6 @@
 
 #include "sim/cli/command_options.hpp"
 
-namespace CLI {
-class App;
-}
-
 namespace trainsim::cli {
 
 /// A command of the program, such as `trainsim check`. It holds what its part of the command line says.
@@ -18,7 +14,7 @@ class Command {
  public:
   virtual ~Command() = default;
   /// Adds the command's options to its part of the command line, which fills this object when it is parsed.
-  virtual void declare(CLI::App& app) = 0;
+  virtual void declare(Options& options) = 0;
   /// Does the work; returns the exit code. Throws InputError for bad input.
   virtual int execute() = 0;
 

@@ -92,7 +92,8 @@ Commands define(CLI::App& app) {
   commands.reserve(command_table().size());
   for (const CommandEntry& entry : command_table()) {
     commands.emplace_back(app.add_subcommand(entry.name, entry.summary), entry.make());
-    commands.back().second->declare(*commands.back().first);
+    Options options(*commands.back().first);
+    commands.back().second->declare(options);
   }
   return commands;
 }

@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include <CLI/CLI.hpp>
-
 #include "sim/base/diagnostics.hpp"
 #include "sim/base/spelling.hpp"
 #include "sim/cli/worker_pool.hpp"
@@ -51,44 +49,44 @@ void fail_choice(const std::string& what, const std::string& value, const std::v
                    join_alternatives(legal) + (near.empty() ? "" : " (did you mean '" + near + "'?)"));
 }
 
-void CommonOptions::declare(CLI::App& app, const std::vector<Format>& formats) {
-  app.add_option_function<std::string>(
-         "--format",
-         [this, formats](const std::string& text) {
-           format = chosen(text, formats);
-           format_given = true;
-         },
-         join_alternatives(words(formats)))
-      ->type_name("FORMAT")
-      ->default_str(word(formats.front()));
-  add_output(app, output);
-  app.add_flag("-q,--quiet", quiet, "no progress, only errors on standard error");
-  app.add_flag("-v,--verbose", verbose, "say what is being done on standard error");
+void CommonOptions::declare(Options& options, const std::vector<Format>& formats) {
+  options
+      .add_read(
+          "--format",
+          [this, formats](const std::string& text) {
+            format = chosen(text, formats);
+            format_given = true;
+          },
+          join_alternatives(words(formats)))
+      .value("FORMAT")
+      .fallback(word(formats.front()));
+  add_output(options, output);
+  options.add_flag("-q,--quiet", quiet, "no progress, only errors on standard error");
+  options.add_flag("-v,--verbose", verbose, "say what is being done on standard error");
 }
 
-void add_output(CLI::App& app, std::string& output) {
-  app.add_option("-o,--output", output, "write the result to FILE instead of standard output")
-      ->type_name("FILE");
+void add_output(Options& options, std::string& output) {
+  options.add("-o,--output", output, "write the result to FILE instead of standard output").value("FILE");
 }
 
-void add_overrides(CLI::App& app, std::vector<std::string>& overrides, const std::string& help) {
-  app.add_option("--set", overrides, help)->type_name("KEY=VALUE")->expected(1)->take_all();
+void add_overrides(Options& options, std::vector<std::string>& overrides, const std::string& help) {
+  options.add("--set", overrides, help).value("KEY=VALUE").repeatable();
 }
 
-void add_config(CLI::App& app, Subject& subject) {
-  app.add_option("CONFIG", subject.name, "a configuration file, or the name of one in configs/")->required();
-  add_overrides(app, subject.overrides,
+void add_config(Options& options, Subject& subject) {
+  options.add("CONFIG", subject.name, "a configuration file, or the name of one in configs/").required();
+  add_overrides(options, subject.overrides,
                 "override a value, as in plan.micro_batch_size=2; repeatable; same checks as the file");
 }
 
-void add_require_fit(CLI::App& app, bool& require_fit) {
-  app.add_flag("--require-fit", require_fit, "exit with 3 when the plan does not fit in memory");
+void add_require_fit(Options& options, bool& require_fit) {
+  options.add_flag("--require-fit", require_fit, "exit with 3 when the plan does not fit in memory");
 }
 
-void add_jobs(CLI::App& app, std::size_t& workers, const std::string& what) {
-  app.add_option("-j,--jobs", workers, what + " at the same time; one per processor by default")
-      ->type_name("N")
-      ->check(CLI::Range(1, 1024));
+void add_jobs(Options& options, std::size_t& workers, const std::string& what) {
+  options.add("-j,--jobs", workers, what + " at the same time; one per processor by default")
+      .value("N")
+      .within(1, 1024);
 }
 
 std::size_t processes(std::size_t workers) {

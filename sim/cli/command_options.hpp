@@ -3,11 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "sim/cli/options.hpp"
 #include "sim/cli/variant.hpp"
-
-namespace CLI {
-class App;
-}
 
 namespace trainsim::cli {
 
@@ -25,23 +22,23 @@ struct CommonOptions {
   bool verbose = false;
 
   /// Adds --format with these choices, --output, --quiet and --verbose.
-  void declare(CLI::App& app, const std::vector<Format>& formats);
+  void declare(Options& options, const std::vector<Format>& formats);
 };
 
 /// Adds --output alone, for commands whose result has one form.
-void add_output(CLI::App& app, std::string& output);
+void add_output(Options& options, std::string& output);
 
 /// Adds --set, repeatable, with this help.
-void add_overrides(CLI::App& app, std::vector<std::string>& overrides, const std::string& help);
+void add_overrides(Options& options, std::vector<std::string>& overrides, const std::string& help);
 
 /// Adds the configuration that a command is about, CONFIG, and --set.
-void add_config(CLI::App& app, Subject& subject);
+void add_config(Options& options, Subject& subject);
 
 /// Adds --require-fit.
-void add_require_fit(CLI::App& app, bool& require_fit);
+void add_require_fit(Options& options, bool& require_fit);
 
 /// Adds -j, how many processes work at the same time (`what`: "runs to simulate"); 0 = one per processor.
-void add_jobs(CLI::App& app, std::size_t& workers, const std::string& what);
+void add_jobs(Options& options, std::size_t& workers, const std::string& what);
 
 /// The number of processes that --jobs means.
 std::size_t processes(std::size_t workers);

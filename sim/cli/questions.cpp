@@ -3,8 +3,6 @@
 
 #include <utility>
 
-#include <CLI/CLI.hpp>
-
 #include "sim/base/diagnostics.hpp"
 #include "sim/cli/what_if.hpp"
 #include "sim/report/sensitivity.hpp"
@@ -29,14 +27,14 @@ report::ComparedRun base_run(const report::Summary& summary, const Subject& subj
 
 }  // namespace
 
-void Questions::declare(CLI::App& app) {
-  app.add_option("--what-if", what_ifs_,
-                 "also simulate a change and show what it moves, as in gpu.hbm_bandwidth=+20% or "
-                 "op.attention.speedup=2; repeatable")
-      ->type_name("NAME=VALUE")
-      ->expected(1)
-      ->take_all();
-  app.add_flag(
+void Questions::declare(Options& options) {
+  options
+      .add("--what-if", what_ifs_,
+           "also simulate a change and show what it moves, as in gpu.hbm_bandwidth=+20% or "
+           "op.attention.speedup=2; repeatable")
+      .value("NAME=VALUE")
+      .repeatable();
+  options.add_flag(
       "--sensitivity", sensitivity_,
       "also simulate each part of the hardware and each operation 10 % better: what the step is bound by");
 }

@@ -14,7 +14,7 @@ namespace trainsim::cli {
 /// What a run is asked beside its result: --what-if and --sensitivity.
 class Questions {
  public:
-  void declare(CLI::App& app);
+  void declare(Options& options);
   /// Reads the questions about `base`. Throws InputError for those that can't be understood, and for a format
   /// that can't hold the answers.
   void load(const Subject& subject, const config::Experiment& base, Format format);

@@ -89,8 +89,9 @@ void RowAppender::append(const std::string& line) {
       std::string kept;
       if (regular_ && ftruncate(file_, static_cast<off_t>(size_)) == 0)
         kept = "; the rows before it are kept, and --resume goes on behind them";
-      throw std::runtime_error("can't write a row to " +
-                               (path_.empty() ? "standard output" : "'" + path_ + "'") + ": " + cause + kept);
+      std::string message = "can't write a row to ";
+      message.append(path_.empty() ? "standard output" : "'" + path_ + "'").append(": ").append(cause);
+      throw std::runtime_error(message.append(kept));
     }
     written += static_cast<std::size_t>(step);
   }

@@ -3,8 +3,6 @@
 
 #include <string>
 
-#include <CLI/CLI.hpp>
-
 #include "sim/cli/command.hpp"
 #include "sim/cli/commands/factories.hpp"
 #include "sim/cli/exit_code.hpp"
@@ -18,25 +16,28 @@ namespace {
 
 class BenchCommand : public Command {
  public:
-  void declare(CLI::App& app) override {
-    app.add_option("--cluster", request_.cluster, "the cluster: a preset or a file")
-        ->type_name("CLUSTER")
-        ->required();
-    app.add_option("--op", request_.op,
-                   "all_reduce (the default), all_gather, reduce_scatter, broadcast or all_to_all")
-        ->type_name("OP");
-    app.add_option("--sizes", request_.sizes,
-                   "as in '1 MiB..1 GiB' (doubling, the default), '1 MiB..1 GiB*4' or '8 B, 1 MiB'")
-        ->type_name("SIZES");
-    app.add_option("--gpus", request_.gpus,
-                   "GPUs that take part, at most 16384, or 512 in an all-to-all; one node by default")
-        ->type_name("N")
-        ->check(CLI::Range(1, 1'000'000));
-    app.add_option("--compare", request_.compare,
-                   "output of a program of nccl-tests: simulate the same, and show the error")
-        ->type_name("FILE");
-    add_overrides(app, request_.overrides, "override a value of the cluster, as in cluster.nics_per_node=4");
-    common_.declare(app, {Format::kText, Format::kJson, Format::kCsv});
+  void declare(Options& options) override {
+    options.add("--cluster", request_.cluster, "the cluster: a preset or a file").value("CLUSTER").required();
+    options
+        .add("--op", request_.op,
+             "all_reduce (the default), all_gather, reduce_scatter, broadcast or all_to_all")
+        .value("OP");
+    options
+        .add("--sizes", request_.sizes,
+             "as in '1 MiB..1 GiB' (doubling, the default), '1 MiB..1 GiB*4' or '8 B, 1 MiB'")
+        .value("SIZES");
+    options
+        .add("--gpus", request_.gpus,
+             "GPUs that take part, at most 16384, or 512 in an all-to-all; one node by default")
+        .value("N")
+        .within(1, 1'000'000);
+    options
+        .add("--compare", request_.compare,
+             "output of a program of nccl-tests: simulate the same, and show the error")
+        .value("FILE");
+    add_overrides(options, request_.overrides,
+                  "override a value of the cluster, as in cluster.nics_per_node=4");
+    common_.declare(options, {Format::kText, Format::kJson, Format::kCsv});
   }
 
   int execute() override {

@@ -3,7 +3,6 @@
 
 #include <string>
 
-#include <CLI/CLI.hpp>
 #include <spdlog/spdlog.h>
 
 #include "sim/base/diagnostics.hpp"
@@ -18,18 +17,17 @@ namespace {
 
 class CalibrateCommand : public Command {
  public:
-  void declare(CLI::App& app) override {
-    app.add_option("FILES", request_.files,
-                   "tables of measured kernels or collectives (.csv), or outputs of nccl-tests")
-        ->required();
-    CLI::Option* gpu =
-        app.add_option("--gpu", request_.gpu, "the GPU preset to start from")->type_name("PRESET");
-    app.add_option("--cluster", request_.cluster,
-                   "the cluster preset to start from, whose links are fitted too")
-        ->type_name("PRESET")
-        ->excludes(gpu);
-    app.add_option("-o,--output", common_.output, "write the YAML to FILE instead of standard output")
-        ->type_name("FILE");
+  void declare(Options& options) override {
+    options
+        .add("FILES", request_.files,
+             "tables of measured kernels or collectives (.csv), or outputs of nccl-tests")
+        .required();
+    const Option gpu = options.add("--gpu", request_.gpu, "the GPU preset to start from").value("PRESET");
+    options.add("--cluster", request_.cluster, "the cluster preset to start from, whose links are fitted too")
+        .value("PRESET")
+        .excludes(gpu);
+    options.add("-o,--output", common_.output, "write the YAML to FILE instead of standard output")
+        .value("FILE");
   }
 
   int execute() override {

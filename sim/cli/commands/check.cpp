@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <string>
 
-#include <CLI/CLI.hpp>
-
 #include "sim/cli/auto_recompute.hpp"
 #include "sim/cli/command.hpp"
 #include "sim/cli/commands/factories.hpp"
@@ -53,9 +51,9 @@ report::CheckReport check_report(const config::Experiment& experiment) {
 
 class CheckCommand : public Command {
  public:
-  void declare(CLI::App& app) override {
-    add_config(app, subject_);
-    common_.declare(app, {Format::kText, Format::kJson});
+  void declare(Options& options) override {
+    add_config(options, subject_);
+    common_.declare(options, {Format::kText, Format::kJson});
   }
 
   int execute() override {

@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <spdlog/spdlog.h>
 
 #include "sim/cli/command.hpp"
@@ -23,15 +22,16 @@ namespace {
 
 class CompareCommand : public Command {
  public:
-  void declare(CLI::App& app) override {
-    app.add_option(
-           "CONFIGS", configs_,
-           "two configurations or more; CONFIG@KEY=VALUE,… is one with changes, @KEY=VALUE,… the first with "
-           "changes")
-        ->type_name("");
-    add_overrides(app, overrides_, "override a value of all, as in plan.micro_batch_size=2; repeatable");
-    add_jobs(app, workers_, "runs to simulate");
-    common_.declare(app, {Format::kText, Format::kJson, Format::kCsv});
+  void declare(Options& options) override {
+    options
+        .add(
+            "CONFIGS", configs_,
+            "two configurations or more; CONFIG@KEY=VALUE,… is one with changes, @KEY=VALUE,… the first with "
+            "changes")
+        .value("");
+    add_overrides(options, overrides_, "override a value of all, as in plan.micro_batch_size=2; repeatable");
+    add_jobs(options, workers_, "runs to simulate");
+    common_.declare(options, {Format::kText, Format::kJson, Format::kCsv});
   }
 
   int execute() override {

@@ -3,8 +3,6 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include "sim/base/spelling.hpp"
 #include "sim/cli/command.hpp"
 #include "sim/cli/command_line.hpp"
@@ -20,9 +18,9 @@ const std::vector<std::string> kShells = {"bash", "zsh", "fish"};
 
 class CompletionCommand : public Command {
  public:
-  void declare(CLI::App& app) override {
-    app.add_option("SHELL", shell_, join_alternatives(kShells))->required();
-    add_output(app, common_.output);
+  void declare(Options& options) override {
+    options.add("SHELL", shell_, join_alternatives(kShells)).required();
+    add_output(options, common_.output);
   }
 
   int execute() override {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <string>
 
-#include <CLI/CLI.hpp>
 #include <spdlog/spdlog.h>
 
 #include "sim/cli/auto_recompute.hpp"
@@ -18,14 +17,14 @@ namespace {
 
 class ExportCommand : public Command {
  public:
-  void declare(CLI::App& app) override {
-    add_config(app, subject_);
-    app.add_option("--to", target_, "megatron: a script that runs Megatron-LM by this plan")
-        ->type_name("FORMAT")
-        ->required();
-    app.add_option("-o,--output", common_.output, "write the script to FILE instead of standard output")
-        ->type_name("FILE");
-    app.add_flag("-q,--quiet", common_.quiet, "do not say on standard error what has no option");
+  void declare(Options& options) override {
+    add_config(options, subject_);
+    options.add("--to", target_, "megatron: a script that runs Megatron-LM by this plan")
+        .value("FORMAT")
+        .required();
+    options.add("-o,--output", common_.output, "write the script to FILE instead of standard output")
+        .value("FILE");
+    options.add_flag("-q,--quiet", common_.quiet, "do not say on standard error what has no option");
   }
 
   int execute() override {

@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <spdlog/spdlog.h>
 
 #include "sim/base/diagnostics.hpp"
@@ -43,29 +42,29 @@ SourceKind kind_named(const std::string& name) {
 
 class ImportCommand : public Command {
  public:
-  void declare(CLI::App& app) override {
-    app.add_option(
-           "FILES", request_.files,
-           "scripts that run Megatron-LM, DeepSpeed JSON, torchtitan TOML, config.json of Hugging Face; - is "
-           "standard input; of two that disagree the later counts")
-        ->required();
-    app.add_option("--kind", kind_, "auto, hf, megatron, deepspeed or torchtitan: what the files are")
-        ->type_name("KIND")
-        ->default_str("auto");
-    app.add_option("--cluster", request_.cluster, "the cluster to write: a preset or a file")
-        ->type_name("NAME");
-    app.add_option("--gpus", gpus_, "the GPUs to write; by default what the files say")
-        ->type_name("N")
-        ->check(CLI::Range(1, 1'000'000));
-    app.add_option("-D,--define", definitions_,
-                   "a variable of the script, as in NNODES=16, which keeps this value; repeatable")
-        ->type_name("NAME=VALUE")
-        ->expected(1)
-        ->take_all();
-    app.add_option("-o,--output", common_.output,
-                   "write the configuration to FILE instead of standard output")
-        ->type_name("FILE");
-    app.add_flag("-q,--quiet", common_.quiet, "do not say on standard error what was assumed or left out");
+  void declare(Options& options) override {
+    options
+        .add("FILES", request_.files,
+             "scripts that run Megatron-LM, DeepSpeed JSON, torchtitan TOML, config.json of Hugging Face; - "
+             "is "
+             "standard input; of two that disagree the later counts")
+        .required();
+    options.add("--kind", kind_, "auto, hf, megatron, deepspeed or torchtitan: what the files are")
+        .value("KIND")
+        .fallback("auto");
+    options.add("--cluster", request_.cluster, "the cluster to write: a preset or a file").value("NAME");
+    options.add("--gpus", gpus_, "the GPUs to write; by default what the files say")
+        .value("N")
+        .within(1, 1'000'000);
+    options
+        .add("-D,--define", definitions_,
+             "a variable of the script, as in NNODES=16, which keeps this value; repeatable")
+        .value("NAME=VALUE")
+        .repeatable();
+    options.add("-o,--output", common_.output, "write the configuration to FILE instead of standard output")
+        .value("FILE");
+    options.add_flag("-q,--quiet", common_.quiet,
+                     "do not say on standard error what was assumed or left out");
   }
 
   int execute() override {

@@ -4,8 +4,6 @@
 #include <utility>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include "sim/cli/command.hpp"
 #include "sim/cli/commands/factories.hpp"
 #include "sim/cli/exit_code.hpp"
@@ -21,9 +19,9 @@ namespace {
 
 class ListCommand : public Command {
  public:
-  void declare(CLI::App& app) override {
-    app.add_option("KIND", kind_, "models, gpus, clusters or configs")->required();
-    common_.declare(app, {Format::kText, Format::kJson});
+  void declare(Options& options) override {
+    options.add("KIND", kind_, "models, gpus, clusters or configs").required();
+    common_.declare(options, {Format::kText, Format::kJson});
   }
 
   int execute() override {

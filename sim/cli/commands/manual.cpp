@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <CLI/CLI.hpp>
 
 #include "sim/cli/command.hpp"
 #include "sim/cli/command_line.hpp"
@@ -13,7 +12,7 @@ namespace {
 
 class ManualCommand : public Command {
  public:
-  void declare(CLI::App& app) override { add_output(app, common_.output); }
+  void declare(Options& options) override { add_output(options, common_.output); }
 
   int execute() override {
     OutputFile(common_.output).write(manual_page(command_tree(), TRAINSIM_VERSION));

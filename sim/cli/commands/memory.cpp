@@ -6,8 +6,6 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include "sim/cli/command.hpp"
 #include "sim/cli/commands/factories.hpp"
 #include "sim/cli/judge.hpp"
@@ -21,18 +19,19 @@ namespace {
 
 class MemoryCommand : public Command {
  public:
-  void declare(CLI::App& app) override {
-    add_config(app, request_.subject);
-    app.add_option("--rank", request_.rank, "the rank to look at; by default the one that needs most")
-        ->type_name("R")
-        ->check(CLI::Range(std::int64_t{0}, std::int64_t{999'999'999}));
-    app.add_option("--largest", request_.largest,
-                   "also find the largest micro_batch_size or sequence_length that fits")
-        ->type_name("KEY");
-    app.add_flag("--fewest-gpus", request_.fewest_gpus,
-                 "also find the fewest GPUs on which some split of the model fits");
-    add_require_fit(app, require_fit_);
-    common_.declare(app, {Format::kText, Format::kJson});
+  void declare(Options& options) override {
+    add_config(options, request_.subject);
+    options.add("--rank", request_.rank, "the rank to look at; by default the one that needs most")
+        .value("R")
+        .within(0, 999'999'999);
+    options
+        .add("--largest", request_.largest,
+             "also find the largest micro_batch_size or sequence_length that fits")
+        .value("KEY");
+    options.add_flag("--fewest-gpus", request_.fewest_gpus,
+                     "also find the fewest GPUs on which some split of the model fits");
+    add_require_fit(options, require_fit_);
+    common_.declare(options, {Format::kText, Format::kJson});
   }
 
   int execute() override {

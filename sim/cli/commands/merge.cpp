@@ -8,8 +8,6 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include "sim/base/diagnostics.hpp"
 #include "sim/cli/command.hpp"
 #include "sim/cli/commands/factories.hpp"
@@ -34,11 +32,11 @@ sweep::RowFile read_file(const std::string& name) {
 
 class MergeCommand : public Command {
  public:
-  void declare(CLI::App& app) override {
-    app.add_option("FILES", files_, "files that the shards of a sweep wrote, in any order")->required();
-    app.add_flag("--table", table_, "print the table for people instead of the rows");
-    app.add_option("-o,--output", common_.output, "write the rows to FILE instead of standard output")
-        ->type_name("FILE");
+  void declare(Options& options) override {
+    options.add("FILES", files_, "files that the shards of a sweep wrote, in any order").required();
+    options.add_flag("--table", table_, "print the table for people instead of the rows");
+    options.add("-o,--output", common_.output, "write the rows to FILE instead of standard output")
+        .value("FILE");
   }
 
   int execute() override {

@@ -2,8 +2,6 @@
 #include <memory>
 #include <string>
 
-#include <CLI/CLI.hpp>
-
 #include "sim/cli/command.hpp"
 #include "sim/cli/commands/factories.hpp"
 #include "sim/cli/exit_code.hpp"
@@ -18,10 +16,10 @@ namespace {
 
 class NeighboursCommand : public Command {
  public:
-  void declare(CLI::App& app) override {
-    add_config(app, subject_);
-    add_jobs(app, workers_, "plans to simulate");
-    common_.declare(app, {Format::kText, Format::kJson, Format::kCsv});
+  void declare(Options& options) override {
+    add_config(options, subject_);
+    add_jobs(options, workers_, "plans to simulate");
+    common_.declare(options, {Format::kText, Format::kJson, Format::kCsv});
   }
 
   int execute() override {

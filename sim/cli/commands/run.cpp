@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <spdlog/spdlog.h>
 
 #include "sim/base/diagnostics.hpp"
@@ -68,36 +67,39 @@ void check_files_differ(const std::string& report, const std::string& other, con
 
 class RunCommand : public Command {
  public:
-  void declare(CLI::App& app) override {
-    add_config(app, subject_);
-    app.add_option("--assert", assertions_,
-                   "exit with 4 unless it holds, as in 'bubble_ratio<=0.10'; repeatable")
-        ->type_name("NAME OP NUMBER")
-        ->expected(1)
-        ->take_all();
-    add_require_fit(app, require_fit_);
-    app.add_option_function<std::string>(
-           "--fold", [this](const std::string& mode) { fold_ = folds(mode); },
-           "auto: simulate one of each group of identical ranks; off: simulate all")
-        ->type_name("MODE")
-        ->default_str("auto");
-    app.add_flag("--uncertainty", uncertainty_,
-                 "vary the constants in their ranges: an interval of the step time, and what it hangs on");
-    app.add_option("--samples", samples_, "how often --uncertainty draws the constants; 100 by default")
-        ->type_name("N")
-        ->check(CLI::Range(10, 100000));
-    app.add_option("--seed", seed_, "what --uncertainty draws them from; 1 by default")
-        ->type_name("N")
-        ->check(CLI::Range(0, 2147483647));
-    app.add_option("--trace", trace_,
-                   "also write what every stream did when to FILE, for Perfetto or chrome://tracing")
-        ->type_name("FILE");
-    questions_.declare(app);
-    app.add_option("--report", report_,
-                   "also write a page to FILE (HTML) that shows all of it, with pictures; needs no network")
-        ->type_name("FILE");
-    app.add_flag("--verify-folding", verify_folding_, "run folded and unfolded, and compare");
-    common_.declare(app, {Format::kText, Format::kJson, Format::kCsv});
+  void declare(Options& options) override {
+    add_config(options, subject_);
+    options
+        .add("--assert", assertions_, "exit with 4 unless it holds, as in 'bubble_ratio<=0.10'; repeatable")
+        .value("NAME OP NUMBER")
+        .repeatable();
+    add_require_fit(options, require_fit_);
+    options
+        .add_read(
+            "--fold", [this](const std::string& mode) { fold_ = folds(mode); },
+            "auto: simulate one of each group of identical ranks; off: simulate all")
+        .value("MODE")
+        .fallback("auto");
+    options.add_flag(
+        "--uncertainty", uncertainty_,
+        "vary the constants in their ranges: an interval of the step time, and what it hangs on");
+    options.add("--samples", samples_, "how often --uncertainty draws the constants; 100 by default")
+        .value("N")
+        .within(10, 100000);
+    options.add("--seed", seed_, "what --uncertainty draws them from; 1 by default")
+        .value("N")
+        .within(0, 2147483647);
+    options
+        .add("--trace", trace_,
+             "also write what every stream did when to FILE, for Perfetto or chrome://tracing")
+        .value("FILE");
+    questions_.declare(options);
+    options
+        .add("--report", report_,
+             "also write a page to FILE (HTML) that shows all of it, with pictures; needs no network")
+        .value("FILE");
+    options.add_flag("--verify-folding", verify_folding_, "run folded and unfolded, and compare");
+    common_.declare(options, {Format::kText, Format::kJson, Format::kCsv});
   }
 
   int execute() override {

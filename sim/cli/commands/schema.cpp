@@ -3,8 +3,6 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include "sim/base/spelling.hpp"
 #include "sim/cli/command.hpp"
 #include "sim/cli/commands/factories.hpp"
@@ -18,10 +16,10 @@ namespace {
 
 class SchemaCommand : public Command {
  public:
-  void declare(CLI::App& app) override {
-    app.add_option("KIND", kind_, join_alternatives(exchange::schema_kinds()) + "; config by default");
-    app.add_option("-o,--output", common_.output, "write the schema to FILE instead of standard output")
-        ->type_name("FILE");
+  void declare(Options& options) override {
+    options.add("KIND", kind_, join_alternatives(exchange::schema_kinds()) + "; config by default");
+    options.add("-o,--output", common_.output, "write the schema to FILE instead of standard output")
+        .value("FILE");
   }
 
   int execute() override {

@@ -3,7 +3,6 @@
 #include <memory>
 #include <string>
 
-#include <CLI/CLI.hpp>
 #include <spdlog/spdlog.h>
 
 #include "sim/base/diagnostics.hpp"
@@ -34,37 +33,37 @@ Objective objective_of(const std::string& word) {
 
 class SearchCommand : public Command {
  public:
-  void declare(CLI::App& app) override {
-    add_config(app, request_.subject);
-    app.add_option("--top", request_.top, "how many plans to find; 10 by default")
-        ->type_name("N")
-        ->check(CLI::Range(std::int64_t{1}, kMostPlans));
-    app.add_option_function<std::string>(
-           "--objective", [this](const std::string& word) { request_.objective = objective_of(word); },
-           "what to make small: step_time (the default), cost or gpus")
-        ->type_name("WORD");
-    app.add_option("--price", request_.price, "dollars per GPU-hour, for the cost of a step")
-        ->type_name("DOLLARS")
-        ->check(CLI::Range(0.0, 1e6));
-    app.add_option("--limit", request_.limits,
-                   "only plans for which it holds, as in 'peak_memory_bytes<=6e10'; repeatable")
-        ->type_name("NAME OP NUMBER")
-        ->expected(1)
-        ->take_all();
-    app.add_option("--vary", request_.vary,
-                   "the values of a setting to try, as in micro_batch_size=1,2; repeatable")
-        ->type_name("SETTING=VALUES")
-        ->expected(1)
-        ->take_all();
-    app.add_option("--gpus", request_.gpus, "the numbers of GPUs to try, as in 64,128,256")
-        ->type_name("N,…")
-        ->delimiter(',')
-        ->allow_extra_args(false)
-        ->check(CLI::Range(std::int64_t{1}, kMostGpus));
-    app.add_flag("--borderline", request_.borderline,
-                 "take plans too that fit by less than memory is known to");
-    add_jobs(app, request_.workers, "plans to simulate");
-    common_.declare(app, {Format::kText, Format::kJson, Format::kCsv});
+  void declare(Options& options) override {
+    add_config(options, request_.subject);
+    options.add("--top", request_.top, "how many plans to find; 10 by default")
+        .value("N")
+        .within(1, kMostPlans);
+    options
+        .add_read(
+            "--objective", [this](const std::string& word) { request_.objective = objective_of(word); },
+            "what to make small: step_time (the default), cost or gpus")
+        .value("WORD");
+    options.add("--price", request_.price, "dollars per GPU-hour, for the cost of a step")
+        .value("DOLLARS")
+        .within_reals(0, 1e6);
+    options
+        .add("--limit", request_.limits,
+             "only plans for which it holds, as in 'peak_memory_bytes<=6e10'; repeatable")
+        .value("NAME OP NUMBER")
+        .repeatable();
+    options
+        .add("--vary", request_.vary,
+             "the values of a setting to try, as in micro_batch_size=1,2; repeatable")
+        .value("SETTING=VALUES")
+        .repeatable();
+    options.add("--gpus", request_.gpus, "the numbers of GPUs to try, as in 64,128,256")
+        .value("N,…")
+        .comma_separated()
+        .within(1, kMostGpus);
+    options.add_flag("--borderline", request_.borderline,
+                     "take plans too that fit by less than memory is known to");
+    add_jobs(options, request_.workers, "plans to simulate");
+    common_.declare(options, {Format::kText, Format::kJson, Format::kCsv});
   }
 
   int execute() override {

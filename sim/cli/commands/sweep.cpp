@@ -8,7 +8,6 @@
 #include <string>
 #include <utility>
 
-#include <CLI/CLI.hpp>
 #include <spdlog/spdlog.h>
 
 #include "sim/base/diagnostics.hpp"
@@ -56,25 +55,26 @@ std::string json_list(const std::vector<sweep::Row>& rows) {
 
 class SweepCommand : public Command {
  public:
-  void declare(CLI::App& app) override {
-    add_config(app, base_.subject);
-    add_list(app, "--vary", vary_, "KEY=VALUES",
+  void declare(Options& options) override {
+    add_config(options, base_.subject);
+    add_list(options, "--vary", vary_, "KEY=VALUES",
              "values of a key, as in plan.micro_batch_size=1,2,4 or 1..64*2 (doubling), 1..8, 1..9+2; "
              "repeatable: every combination is a point");
     add_list(
-        app, "--zip", zip_, "KEY=VALUES",
+        options, "--zip", zip_, "KEY=VALUES",
         "as --vary, but the first values of all --zip together are one point, the second ones another, and "
         "so on");
-    app.add_option("--plans", plans_, "a YAML list of plans, or a .csv table whose columns are keys")
-        ->type_name("FILE");
-    add_jobs(app, workers_, "points to simulate");
-    app.add_flag("--resume", resume_, "go on behind the rows that the file of -o already has");
-    app.add_option("--shard", shard_,
-                   "only points K, K+N, …; else Slurm's or MPI's rank is used (--shard 1/1: all points; "
-                   "auto/N: number of GNU parallel's job)")
-        ->type_name("K/N");
-    app.add_option("--fold", fold_, "as for run: auto or off")->type_name("MODE")->default_str("auto");
-    common_.declare(app, {Format::kText, Format::kJsonLines, Format::kCsv, Format::kJson});
+    options.add("--plans", plans_, "a YAML list of plans, or a .csv table whose columns are keys")
+        .value("FILE");
+    add_jobs(options, workers_, "points to simulate");
+    options.add_flag("--resume", resume_, "go on behind the rows that the file of -o already has");
+    options
+        .add("--shard", shard_,
+             "only points K, K+N, …; else Slurm's or MPI's rank is used (--shard 1/1: all points; "
+             "auto/N: number of GNU parallel's job)")
+        .value("K/N");
+    options.add("--fold", fold_, "as for run: auto or off").value("MODE").fallback("auto");
+    common_.declare(options, {Format::kText, Format::kJsonLines, Format::kCsv, Format::kJson});
   }
 
   int execute() override {
@@ -95,9 +95,9 @@ class SweepCommand : public Command {
   }
 
  private:
-  static void add_list(CLI::App& app, const std::string& name, std::vector<std::string>& values,
+  static void add_list(Options& options, const std::string& name, std::vector<std::string>& values,
                        const std::string& type, const std::string& help) {
-    app.add_option(name, values, help)->type_name(type)->expected(1)->take_all();
+    options.add(name, values, help).value(type).repeatable();
   }
 
   sweep::Shard choose_shard() const {

@@ -5,8 +5,6 @@
 #include <optional>
 #include <string>
 
-#include <CLI/CLI.hpp>
-
 #include "sim/cli/command.hpp"
 #include "sim/cli/commands/factories.hpp"
 #include "sim/cli/exit_code.hpp"
@@ -34,16 +32,16 @@ std::string formatted(const validation::Evaluation& evaluation, Format format) {
 
 class ValidateCommand : public Command {
  public:
-  void declare(CLI::App& app) override {
-    app.add_option(
-           "DIR", folder_,
-           "a folder (or one file) of measured runs and kernel tables, such as experiments/validation")
-        ->required();
-    add_overrides(app, overrides_, "override a value of every configuration, as in plan.recompute=full");
-    add_jobs(app, workers_, "runs to simulate");
-    app.add_option("--picture", picture_, "draw measured against simulated step times to FILE (SVG)")
-        ->type_name("FILE");
-    common_.declare(app, {Format::kText, Format::kJson, Format::kCsv, Format::kMarkdown});
+  void declare(Options& options) override {
+    options
+        .add("DIR", folder_,
+             "a folder (or one file) of measured runs and kernel tables, such as experiments/validation")
+        .required();
+    add_overrides(options, overrides_, "override a value of every configuration, as in plan.recompute=full");
+    add_jobs(options, workers_, "runs to simulate");
+    options.add("--picture", picture_, "draw measured against simulated step times to FILE (SVG)")
+        .value("FILE");
+    common_.declare(options, {Format::kText, Format::kJson, Format::kCsv, Format::kMarkdown});
   }
 
   int execute() override {
