@@ -71,8 +71,7 @@ training::Setting setting_of(const config::Experiment& experiment) {
 
 std::vector<training::BatchStage> stages_of(const config::Experiment& experiment) {
   if (!experiment.run) return {};
-  return batch_stages(*experiment.run,
-                      {experiment.plan.global_batch_size, experiment.model.sequence_length});
+  return batch_stages(*experiment.run, {experiment.plan.global_batch_size, experiment.model.sequence_length});
 }
 
 std::vector<training::StepResult> simulate_ramp(const config::Experiment& experiment, std::size_t workers,

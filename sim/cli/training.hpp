@@ -18,8 +18,8 @@ std::vector<training::BatchStage> stages_of(const config::Experiment& experiment
 std::vector<training::StepResult> simulate_ramp(const config::Experiment& experiment, std::size_t workers,
                                                 const std::function<void(double)>& progress);
 
-/// Makes the run of the ramp's steps and that of the summary, and puts it there with its warnings and notes. With jitter
-/// all steps take as much longer as its mean does. Throws InputError as training_run does.
+/// Makes the run of the ramp's steps and that of the summary, and puts it there with its warnings and notes.
+/// With jitter all steps take as much longer as its mean does. Throws InputError as training_run does.
 void add_training_run(const config::Experiment& experiment, const std::vector<training::StepResult>& ramp,
                       report::Summary& summary);
 

@@ -249,8 +249,8 @@ void add_problems(const Problems& problems, const FieldIndex& index, Report& rep
 }
 
 /// What must be known of an input before a run is compared with its plan.
-const std::vector<std::string> kOfRun = {"gpus",      "plan",      "model", "run.tokens",
-                                         "run.steps", "run.rampup_batch_size", "run.checkpoint.interval"};
+const std::vector<std::string> kOfRun = {
+    "gpus", "plan", "model", "run.tokens", "run.steps", "run.rampup_batch_size", "run.checkpoint.interval"};
 
 /// Whether all of these fields, and those below them, could be read.
 bool all_read(const std::vector<std::string>& unread, const std::vector<std::string>& fields) {

@@ -78,8 +78,7 @@ Reader<Interval> as_interval() {
       return steps.value ? Result::of({std::nullopt, steps.value}) : Result::failed(steps.error);
     }
     const Parsed<double> any = parse_quantity(value.text, Dimension::kDuration);
-    if (!any.value)
-      return Result::failed(any.error + "; or a number of steps, such as 500 steps, or auto");
+    if (!any.value) return Result::failed(any.error + "; or a number of steps, such as 500 steps, or auto");
     const Parsed<double> duration = as_quantity(Dimension::kDuration, kInterval).parse(value);
     return duration.value ? Result::of({duration.value, std::nullopt}) : Result::failed(duration.error);
   };
@@ -91,8 +90,7 @@ void read_length(Section& section, TrainingSpec& spec) {
   spec.steps = section.optional("steps", as_count(kSteps));
   const bool tokens = section.raw("tokens") != nullptr;
   const bool steps = section.raw("steps") != nullptr;
-  if (tokens && steps)
-    section.fail("steps", "tokens say how long the run is, too; remove one of the two");
+  if (tokens && steps) section.fail("steps", "tokens say how long the run is, too; remove one of the two");
   if (!tokens && !steps) section.require("tokens", "a count of tokens such as 300B, or steps instead");
 }
 
@@ -115,17 +113,18 @@ void read_power(Section& run, const hardware::ClusterSpec& cluster, TrainingSpec
       section->optional("grid_intensity", as_quantity(Dimension::kCarbon, {0.0, 1e5, true}));
   const std::optional<double> overhead =
       section->optional("node_overhead", as_quantity(Dimension::kPower, {0.0, 1e6, true}));
-  spec.power.node_overhead = overhead.value_or(
-      training::usual_node_overhead(cluster.gpus_per_node, cluster.gpu.rated_power));
+  spec.power.node_overhead =
+      overhead.value_or(training::usual_node_overhead(cluster.gpus_per_node, cluster.gpu.rated_power));
   if (cluster.gpu.rated_power > 0) {
     if (section->raw("node_overhead") == nullptr)
       section->note_default("node_overhead", format_number(spec.power.node_overhead) + " W");
   } else if (section->all_read({"cluster", "cluster.gpu", "cluster.gpu.rated_power"})) {
     const bool any = section->raw("pue") != nullptr || section->raw("grid_intensity") != nullptr || overhead;
     if (any) {
-      run.fail("power",
-               "needs cluster.gpu.rated_power and static_power, from which energy follows; give them, or remove "
-               "this key");
+      run.fail(
+          "power",
+          "needs cluster.gpu.rated_power and static_power, from which energy follows; give them, or remove "
+          "this key");
     }
   }
   section->finish();
@@ -166,10 +165,12 @@ void read_checkpoint(Section& run, TrainingSpec& spec) {
   checkpoint.interval_steps = interval.steps;
   if (const auto size = section->optional("size", as_quantity(Dimension::kSize, {0.0, 1e18, false})))
     checkpoint.size = static_cast<Bytes>(*size);
-  checkpoint.write_bandwidth = section->optional("write_bandwidth", as_quantity(Dimension::kRate, kRateRange));
+  checkpoint.write_bandwidth =
+      section->optional("write_bandwidth", as_quantity(Dimension::kRate, kRateRange));
   checkpoint.stall = section->optional("stall", as_quantity(Dimension::kDuration, kRestart));
   check_checkpoint_cost(*section);
-  const bool chosen = !interval.duration && !interval.steps && section->all_read({section->field("interval")});
+  const bool chosen =
+      !interval.duration && !interval.steps && section->all_read({section->field("interval")});
   if (chosen && run.raw("failures") == nullptr) {
     section->fail("interval",
                   "auto needs failures, on which the best interval depends; give them, or write a duration "
@@ -200,8 +201,7 @@ std::optional<TrainingSpec> read_run(Section& top, const hardware::ClusterSpec& 
   return spec;
 }
 
-Problems check_run(const TrainingSpec& spec, const plan::ParallelPlan& plan,
-                   const model::ModelSpec& model) {
+Problems check_run(const TrainingSpec& spec, const plan::ParallelPlan& plan, const model::ModelSpec& model) {
   training::RunFacts facts;
   facts.full = {plan.global_batch_size, model.sequence_length};
   facts.batch_unit = plan.micro_batch_size * plan.data_parallel;
@@ -209,8 +209,8 @@ Problems check_run(const TrainingSpec& spec, const plan::ParallelPlan& plan,
                        std::to_string(plan.data_parallel);
   if (plan.schedule == plan::ScheduleKind::kInterleaved && plan.virtual_pipeline > 1) {
     facts.batch_unit *= plan.pipeline_parallel;
-    facts.batch_reason += " x pipeline_parallel " + std::to_string(plan.pipeline_parallel) +
-                          " (schedule: interleaved)";
+    facts.batch_reason +=
+        " x pipeline_parallel " + std::to_string(plan.pipeline_parallel) + " (schedule: interleaved)";
   }
   return training::check(spec, facts);
 }

@@ -69,9 +69,9 @@ std::string head(const Summary& summary) {
   if (!summary.description.empty()) text = wrap(text + ": " + summary.description, kTextWidth - 2, 2);
   text += "\n";
   text += text_row("model", summary.model.name + ", " + count(summary.parameters) + " parameters, sequence " +
-                           std::to_string(summary.model.sequence_length));
+                                std::to_string(summary.model.sequence_length));
   text += text_row("cluster", std::to_string(summary.plan.gpus) + " x " + summary.gpu_name + " (" +
-                             summary.cluster_name + ")");
+                                  summary.cluster_name + ")");
   text += text_row("plan", plan_line(summary));
   return text + text_row("", settings_line(summary));
 }
@@ -95,25 +95,26 @@ std::string result(const Summary& summary) {
   std::string text = "\nResult of one training step\n";
   text += text_row("step time", duration(summary.step_time));
   text += text_row("throughput", count(summary.tokens_per_second) + " tokens/s, " +
-                                number(summary.tokens_per_second_per_gpu) + " per GPU, " +
-                                number(summary.samples_per_second) + " sequences/s");
+                                     number(summary.tokens_per_second_per_gpu) + " per GPU, " +
+                                     number(summary.samples_per_second) + " sequences/s");
   text += text_row("MFU / HFU", percent(summary.mfu) + " / " + percent(summary.hfu) + " of " +
-                               number(summary.peak_flops / kTera) + " TFLOP/s dense " +
-                               plan::to_string(summary.plan.precision) + " peak (" +
-                               number(summary.model_tflops_per_gpu) + " / " +
-                               number(summary.hardware_tflops_per_gpu) + " TFLOP/s per GPU)");
+                                    number(summary.peak_flops / kTera) + " TFLOP/s dense " +
+                                    plan::to_string(summary.plan.precision) + " peak (" +
+                                    number(summary.model_tflops_per_gpu) + " / " +
+                                    number(summary.hardware_tflops_per_gpu) + " TFLOP/s per GPU)");
   text += text_row("bubble ratio", percent(summary.bubble_ratio) +
-                                  (summary.bubble_ratio_theory
-                                       ? " (closed form " + percent(*summary.bubble_ratio_theory) + ")"
-                                       : ""));
+                                       (summary.bubble_ratio_theory
+                                            ? " (closed form " + percent(*summary.bubble_ratio_theory) + ")"
+                                            : ""));
   text += text_row("scaling efficiency", percent(summary.scaling_efficiency) + " of " +
-                                        std::to_string(summary.plan.gpus) +
-                                        " GPUs without communication, bubble or recomputation");
-  text += text_row("peak memory", gib(summary.peak_memory) + " of " + gib(summary.memory_capacity) + " less " +
-                                 gib(summary.memory_reserve) + " reserve: " + verdict(summary));
+                                             std::to_string(summary.plan.gpus) +
+                                             " GPUs without communication, bubble or recomputation");
+  text +=
+      text_row("peak memory", gib(summary.peak_memory) + " of " + gib(summary.memory_capacity) + " less " +
+                                  gib(summary.memory_reserve) + " reserve: " + verdict(summary));
   if (summary.host_memory > 0) {
     text += text_row("host memory", gib(summary.host_memory) + " of " + gib(summary.host_memory_capacity) +
-                                   " of the fullest node, for offloaded state");
+                                        " of the fullest node, for offloaded state");
   }
   return text;
 }
@@ -169,14 +170,15 @@ std::string uncertainty_table(const Summary& summary) {
   if (!summary.uncertainty) return "";
   const Uncertainty& uncertainty = *summary.uncertainty;
   std::string text = "\nHow sure the step time is\n";
-  text += text_row("between", duration(uncertainty.low) + " and " + duration(uncertainty.high) + " in 90 % of " +
-                             std::to_string(uncertainty.samples) + " samples of the constants (seed " +
-                             std::to_string(uncertainty.seed) + ")");
+  text +=
+      text_row("between", duration(uncertainty.low) + " and " + duration(uncertainty.high) + " in 90 % of " +
+                              std::to_string(uncertainty.samples) + " samples of the constants (seed " +
+                              std::to_string(uncertainty.seed) + ")");
   std::string label = "hangs on";
   for (const ConstantEffect& constant : uncertainty.constants) {
     if (constant.effect() < kSmallEffect * summary.step_time) break;
-    text += text_row(label, constant.name + ", " + constant.grade + ", " + constant.low + " to " + constant.high +
-                           ": " + effect_text(constant, summary.step_time));
+    text += text_row(label, constant.name + ", " + constant.grade + ", " + constant.low + " to " +
+                                constant.high + ": " + effect_text(constant, summary.step_time));
     label = "";
   }
   return text + text_row("", "How far the model itself is off comes on top: docs/accuracy.md.");
@@ -240,9 +242,9 @@ std::string closing(const Summary& summary) {
 }  // namespace
 
 std::string to_text(const Summary& summary) {
-  return head(summary) + result(summary) + training_block(summary) + jitter_lines(summary) + uncertainty_table(summary) +
-         sensitivity_text(summary) + breakdown(summary) + stage_table(summary) + network_tables(summary) +
-         memory_table(summary) + kernel_table(summary) + closing(summary);
+  return head(summary) + result(summary) + training_block(summary) + jitter_lines(summary) +
+         uncertainty_table(summary) + sensitivity_text(summary) + breakdown(summary) + stage_table(summary) +
+         network_tables(summary) + memory_table(summary) + kernel_table(summary) + closing(summary);
 }
 
 }  // namespace trainsim::report

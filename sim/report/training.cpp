@@ -55,17 +55,17 @@ std::string ramp_row(const TrainingRun& run) {
       static_cast<double>(ramp.samples) / static_cast<double>(full.stage.batch) * full.step.step_time;
   return text_row("batch ramp", "from " + std::to_string(run.stages.front().stage.batch) + " to " +
                                     std::to_string(full.stage.batch) + " sequences in " +
-                                    std::to_string(run.stages.size()) + " sizes, each simulated: " +
-                                    duration_text(ramp.time) + ", against " + duration_text(at_full) +
-                                    " with the full batch");
+                                    std::to_string(run.stages.size()) +
+                                    " sizes, each simulated: " + duration_text(ramp.time) + ", against " +
+                                    duration_text(at_full) + " with the full batch");
 }
 
 std::string cost_rows(const TrainingRun& run) {
   std::string text = text_row("GPU-hours", count(run.gpu_hours));
   if (run.cost) {
     text += text_row("cost", count(run.cost->amount) + " " + run.cost->price.currency + " at " +
-                                 number(run.cost->price.per_gpu_hour, 3) + " " +
-                                 run.cost->price.currency + " per GPU-hour");
+                                 number(run.cost->price.per_gpu_hour, 3) + " " + run.cost->price.currency +
+                                 " per GPU-hour");
   }
   return text;
 }
@@ -75,14 +75,15 @@ std::string energy_rows(const TrainingRun& run) {
   const training::Energy& energy = *run.energy;
   const double energy_shown = energy.kilowatt_hours;
   std::string text = text_row(
-      "energy", (energy_shown < kLarge ? number(energy_shown) + " kWh" : number(energy_shown / kKilo) + " MWh") +
-                    ": a GPU draws " + number(energy.gpu_power, 3) + " W in a step (computing " +
-                    percent(energy.utilization) + " of it; estimated), a node " +
-                    number(energy.node_overhead / kKilo, 2) + " kW beside its GPUs, PUE " +
-                    number(energy.pue, 3));
+      "energy",
+      (energy_shown < kLarge ? number(energy_shown) + " kWh" : number(energy_shown / kKilo) + " MWh") +
+          ": a GPU draws " + number(energy.gpu_power, 3) + " W in a step (computing " +
+          percent(energy.utilization) + " of it; estimated), a node " +
+          number(energy.node_overhead / kKilo, 2) + " kW beside its GPUs, PUE " + number(energy.pue, 3));
   if (energy.co2) {
-    text += text_row("CO2", (*energy.co2 < kLarge ? number(*energy.co2) + " kg" : number(*energy.co2 / kKilo) + " t") +
-                                " at " + number(*energy.grid_intensity, 3) + " g/kWh");
+    text += text_row(
+        "CO2", (*energy.co2 < kLarge ? number(*energy.co2) + " kg" : number(*energy.co2 / kKilo) + " t") +
+                   " at " + number(*energy.grid_intensity, 3) + " g/kWh");
   } else {
     text += text_row("CO2", "not known: give run.power.grid_intensity");
   }
@@ -113,8 +114,9 @@ std::string goodput_rows(const TrainingRun& run) {
   std::string text;
   if (run.failures) {
     const training::FailureResult& failures = *run.failures;
-    text += text_row("failures", number(failures.count, 3) + ", one every " + duration_text(failures.hazard.mtbf) +
-                                     ", each with a restart of " + duration_text(failures.hazard.restart));
+    text += text_row("failures", number(failures.count, 3) + ", one every " +
+                                     duration_text(failures.hazard.mtbf) + ", each with a restart of " +
+                                     duration_text(failures.hazard.restart));
   }
   if (run.goodput >= 1) return text;
   std::string goodput = percent(run.goodput);
@@ -128,8 +130,9 @@ std::string goodput_rows(const TrainingRun& run) {
     }
   }
   text += text_row("goodput", goodput);
-  return text + text_row("", "lost to checkpoints " + share(run.wall.checkpoints, run) + ", to steps done again " +
-                                 share(run.wall.lost, run) + ", to restarts " + share(run.wall.restarts, run));
+  return text +
+         text_row("", "lost to checkpoints " + share(run.wall.checkpoints, run) + ", to steps done again " +
+                          share(run.wall.lost, run) + ", to restarts " + share(run.wall.restarts, run));
 }
 
 Json stages_json(const TrainingRun& run) {
@@ -224,21 +227,39 @@ Json training_json(const TrainingRun& run) {
 }
 
 std::vector<sweep::Cell> training_cells(const Summary& summary) {
-  if (!summary.run) return {};
-  const TrainingRun& run = *summary.run;
-  const auto real = [](const char* name, const std::optional<double>& value) {
-    return sweep::Cell{name, value ? exact(*value) : "", value ? sweep::CellKind::kBare : sweep::CellKind::kNone};
+  std::optional<double> days;
+  std::optional<double> goodput;
+  std::optional<double> gpu_hours;
+  std::optional<double> cost;
+  std::optional<double> energy;
+  std::optional<double> co2;
+  std::string steps;
+  std::string currency;
+  if (summary.run) {
+    const TrainingRun& run = *summary.run;
+    steps = std::to_string(run.steps);
+    days = run.days();
+    goodput = run.goodput;
+    gpu_hours = run.gpu_hours;
+    if (run.cost) cost = run.cost->amount;
+    if (run.cost) currency = run.cost->price.currency;
+    if (run.energy) energy = run.energy->kilowatt_hours;
+    if (run.energy) co2 = run.energy->co2;
+  }
+  const auto cell = [](const char* name, const std::string& text, sweep::CellKind kind) {
+    return sweep::Cell{name, text, text.empty() ? sweep::CellKind::kNone : kind};
   };
-  using Optional = std::optional<double>;
-  const Optional cost = run.cost ? Optional(run.cost->amount) : std::nullopt;
-  return {{"run_steps", std::to_string(run.steps), sweep::CellKind::kBare},
-          real("run_days", run.days()),
-          real("run_goodput", run.goodput),
-          real("run_gpu_hours", run.gpu_hours),
+  const auto real = [&cell](const char* name, const std::optional<double>& value) {
+    return cell(name, value ? exact(*value) : "", sweep::CellKind::kBare);
+  };
+  return {cell("run_steps", steps, sweep::CellKind::kBare),
+          real("run_days", days),
+          real("run_goodput", goodput),
+          real("run_gpu_hours", gpu_hours),
           real("run_cost", cost),
-          {"run_currency", run.cost ? run.cost->price.currency : "", sweep::CellKind::kText},
-          real("run_energy_kwh", run.energy ? Optional(run.energy->kilowatt_hours) : std::nullopt),
-          real("run_co2_kg", run.energy ? run.energy->co2 : std::nullopt)};
+          cell("run_currency", currency, sweep::CellKind::kText),
+          real("run_energy_kwh", energy),
+          real("run_co2_kg", co2)};
 }
 
 TrainingRun complete_run() {

@@ -15,7 +15,7 @@ std::string training_block(const Summary& summary);
 /// The object `run` of the JSON result.
 Json training_json(const training::TrainingRun& run);
 
-/// The columns of CSV and of sweeps' rows on the whole run; none without one.
+/// The columns of CSV and of sweeps' rows on the whole run, always the same; empty without one.
 std::vector<sweep::Cell> training_cells(const Summary& summary);
 
 /// A run with all optional parts, for its names.

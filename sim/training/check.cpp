@@ -49,29 +49,32 @@ void check_ramp(const TrainingSpec& spec, const RunFacts& facts, Problems& probl
   check_multiple(section + "increment", ramp.increment, facts, problems);
   const std::int64_t way = facts.full.sequences - ramp.start;
   if (way <= 0) {
-    problems.push_back({section + "start", text(ramp.start) + " is not below plan.global_batch_size " +
-                                               text(facts.full.sequences) +
-                                               ", to which the batch is to grow; lower it, or remove the ramp"});
+    problems.push_back(
+        {section + "start", text(ramp.start) + " is not below plan.global_batch_size " +
+                                text(facts.full.sequences) +
+                                ", to which the batch is to grow; lower it, or remove the ramp"});
     return;
   }
   if (!problems.empty()) return;
-  const std::string range = " from " + text(ramp.start) + " to plan.global_batch_size " + text(facts.full.sequences);
+  const std::string range =
+      " from " + text(ramp.start) + " to plan.global_batch_size " + text(facts.full.sequences);
   if (way % ramp.increment != 0) {
     problems.push_back({section + "increment", text(ramp.increment) + " does not divide the " + text(way) +
                                                    range + legal_increments(ramp, facts)});
     return;
   }
   if (way / ramp.increment > kMostIncrements) {
-    problems.push_back({section + "increment", "makes " + text(way / ramp.increment) + " batch sizes" + range +
-                                                   ", each of which is simulated; at most " +
+    problems.push_back({section + "increment", "makes " + text(way / ramp.increment) + " batch sizes" +
+                                                   range + ", each of which is simulated; at most " +
                                                    text(kMostIncrements) + legal_increments(ramp, facts)});
     return;
   }
   const std::int64_t samples = total_samples(batch_stages(spec, facts.full));
   if (ramp.samples < samples) return;
-  problems.push_back({section + "samples", "the run ends after " + text(samples) +
-                                               " sequences, before the batch has its full size; write less, or "
-                                               "lengthen the run"});
+  problems.push_back(
+      {section + "samples", "the run ends after " + text(samples) +
+                                " sequences, before the batch has its full size; write less, or "
+                                "lengthen the run"});
 }
 
 void check_interval(const TrainingSpec& spec, const RunFacts& facts, Problems& problems) {
@@ -87,7 +90,8 @@ void check_interval(const TrainingSpec& spec, const RunFacts& facts, Problems& p
 /// Sequences are counted in 64 bits.
 void check_length(const TrainingSpec& spec, const RunFacts& facts, Problems& problems) {
   constexpr double most = 4e18;
-  if (!spec.steps || static_cast<double>(*spec.steps) * static_cast<double>(facts.full.sequences) < most) return;
+  if (!spec.steps || static_cast<double>(*spec.steps) * static_cast<double>(facts.full.sequences) < most)
+    return;
   problems.push_back({"run.steps", text(*spec.steps) + " steps of " + text(facts.full.sequences) +
                                        " sequences are more than can be counted; write fewer"});
 }

@@ -59,8 +59,7 @@ class Run {
     const Seconds length = group.work + group.stall;
     const double room = std::max(0.0, std::floor((clock_.next() - now_) / length));
     const std::int64_t left = group.count - at_.done;
-    const std::int64_t count =
-        room < static_cast<double>(left) ? static_cast<std::int64_t>(room) : left;
+    const std::int64_t count = room < static_cast<double>(left) ? static_cast<std::int64_t>(room) : left;
     if (count == 0) return false;
     const auto times = static_cast<double>(count);
     result_.wall.work += times * group.work;

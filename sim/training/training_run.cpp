@@ -113,7 +113,8 @@ FailureResult simulate(const FailureSpec& spec, const Hazard& hazard, const std:
   const Seconds write = run.checkpoint->timing.write;
   const Seconds expected = expected_time(list, hazard);
   // A checkpoint that is still being written costs its segment, too.
-  const bool endless = !std::isfinite(expected) || expected > kEndless * work || write > kEndless * hazard.mtbf;
+  const bool endless =
+      !std::isfinite(expected) || expected > kEndless * work || write > kEndless * hazard.mtbf;
   if (endless) fail_endless(hazard, *run.checkpoint);
   const double failures = expected / hazard.mtbf;
   if (failures * static_cast<double>(spec.runs) > kMostFailures) fail_many(failures, spec.runs);

@@ -101,13 +101,13 @@ class Cases(PlanCase):
     def test_G15_a_thousandth_of_the_operations(self):
         # 6 N T = 8.4e22 operations for 7 billion parameters and 2 trillion tokens: 3116 GPU-days at the whole peak.
         base = at_rate(8, 312 * TERA / (6 * 7e9))
-        run = self.whole_run(base, tokens="2T", price_per_gpu_hour="3 USD")
+        run = self.whole_run(base, tokens=2e12, price_per_gpu_hour="3 USD")
         self.near(run["gpu_hours"] / 24, 3116, 0.002)
         self.near(run["cost"]["amount"], 224_000, 0.005)
 
     def test_G24_the_time_of_the_whole_run(self):
         path = self.folder / "case.yaml"
-        self.whole_run(at_rate(8, 1000), tokens="7B")
+        self.whole_run(at_rate(8, 1000), tokens=7e9)
         done = subprocess.run([self.program, str(path)], capture_output=True, text=True, check=True)
         # 7e9 / 8000 tokens per second are 10.13 days.
         self.assertRegex(done.stdout, r"The whole run\n.*\n  time +10\.1 days")

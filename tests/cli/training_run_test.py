@@ -35,7 +35,8 @@ class TrainingRun(unittest.TestCase):
 
     def test_nothing_changes_without_the_section(self):
         self.assertNotIn("run", self.result())
-        self.assertNotIn("run_days", self.call(arguments=("--format", "csv")).stdout)
+        row = next(csv.DictReader(io.StringIO(self.call(arguments=("--format", "csv")).stdout)))
+        self.assertEqual({row[name] for name in row if name.startswith("run_")}, {""})
         self.assertNotIn("whole run", self.call().stdout)
 
     def test_a_run_is_made_of_the_step(self):
@@ -52,6 +53,18 @@ class TrainingRun(unittest.TestCase):
         # Utilization is what the breakdown says.
         computing = sum(step["breakdown"][cause] for cause in ("forward", "backward", "recompute", "optimizer"))
         self.assertAlmostEqual(run["energy"]["gpu_utilization"], computing / step["step_time_s"], places=12)
+
+    def test_rows_of_a_sweep_have_it(self):
+        ramp = "run.rampup_batch_size={start: 16, increment: 16, samples: 1000}"
+        command = [self.program, "sweep", SMALL, "--quiet", "--format", "csv", "--set", "run.tokens=10M", "--set", ramp,
+                   "--vary", "plan.micro_batch_size=1,2,7"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+        rows = list(csv.DictReader(io.StringIO(done.stdout)))
+        self.assertEqual(len(rows), 3, done.stderr)
+        for row in rows[:2]:
+            size = f"plan.micro_batch_size={row['plan.micro_batch_size']}"
+            self.assertEqual(float(row["run_days"]), self.result("run.tokens=10M", ramp, size)["run"]["days"])
+        self.assertEqual((rows[2]["run_days"], rows[2]["error"] != ""), ("", True))
 
     def test_parts_of_the_wall_time_add_up(self):
         run = self.result(*FAILURES)["run"]

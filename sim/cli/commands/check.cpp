@@ -43,7 +43,8 @@ report::CheckReport check_report(const config::Experiment& experiment) {
       {"GPU memory", report::gib(experiment.cluster.gpu.memory) + ", " + report::gib(plan.memory_reserve) +
                          " of it reserved"}};
   if (const std::vector<training::BatchStage> stages = stages_of(experiment); !stages.empty()) {
-    const std::string sizes = stages.size() > 1 ? ", in " + std::to_string(stages.size()) + " batch sizes" : "";
+    const std::string sizes =
+        stages.size() > 1 ? ", in " + std::to_string(stages.size()) + " batch sizes" : "";
     report.derived.emplace_back("steps of the run", std::to_string(training::total_steps(stages)) + sizes);
   }
   return report;

@@ -131,7 +131,7 @@ class RunCommand : public Command {
     if (experiment.jitter.steps > 0) jitter = simulate_steps(experiment, available_processors(), progress);
     const std::vector<training::StepResult> ramp =
         simulate_ramp(experiment, available_processors(), progress);
-        questions_.answer(subject_, experiment, {fold_, available_processors(), progress});
+    questions_.answer(subject_, experiment, {fold_, available_processors(), progress});
     Recording recording;
     const bool record = trace.wanted() || page.has_value();
     report::Summary summary = simulate(experiment, fold_, progress, ReplayAllocator::kForFullestRank,

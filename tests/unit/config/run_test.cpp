@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The section `run`: what is read, and what is left open. What is wrong with it is in tests/bad_inputs/run_*.yaml.
+// The section `run`: what is read, and what is left open. What is wrong with it is in
+// tests/bad_inputs/run_*.yaml.
 #include <algorithm>
 
 #include <gtest/gtest.h>
@@ -32,7 +33,8 @@ TEST_F(RunSection, IsNotThereUnlessAskedFor) {
 }
 
 TEST_F(RunSection, ReadsLengthAndRamp) {
-  const TrainingSpec tokens = spec_of("{tokens: 300B, rampup_batch_size: {start: 16, increment: 16, samples: 5_859_375}}");
+  const TrainingSpec tokens =
+      spec_of("{tokens: 300B, rampup_batch_size: {start: 16, increment: 16, samples: 5_859_375}}");
   EXPECT_EQ(tokens.tokens, 300'000'000'000);
   EXPECT_FALSE(tokens.steps);
   EXPECT_EQ(tokens.ramp->start, 16);
@@ -64,10 +66,12 @@ TEST_F(RunSection, ReadsFailuresAndCheckpoints) {
 }
 
 TEST_F(RunSection, ReadsIntervalsInSteps) {
-  const auto checkpoint = spec_of("{steps: 1000, checkpoint: {interval: 1_000 steps, stall: 3 s}}").checkpoint;
+  const auto checkpoint =
+      spec_of("{steps: 1000, checkpoint: {interval: 1_000 steps, stall: 3 s}}").checkpoint;
   EXPECT_EQ(checkpoint->interval_steps, 1000);
   EXPECT_FALSE(checkpoint->interval);
-  EXPECT_EQ(spec_of("{steps: 1000, checkpoint: {interval: 1 step, stall: 3 s}}").checkpoint->interval_steps, 1);
+  EXPECT_EQ(spec_of("{steps: 1000, checkpoint: {interval: 1 step, stall: 3 s}}").checkpoint->interval_steps,
+            1);
 }
 
 TEST_F(RunSection, RecordsWhatIsLeftOpen) {
@@ -83,7 +87,8 @@ TEST_F(RunSection, RecordsWhatIsLeftOpen) {
 }
 
 TEST_F(RunSection, TakesTheOverheadOfANodeFromItsGpus) {
-  const std::string path = configuration("{}", "gpus: 16\nrun: {steps: 10, power: {grid_intensity: 60 kg/MWh}}\n");
+  const std::string path =
+      configuration("{}", "gpus: 16\nrun: {steps: 10, power: {grid_intensity: 60 kg/MWh}}\n");
   const std::vector<std::string> power = {"cluster.gpu.rated_power=700 W", "cluster.gpu.static_power=100 W"};
   const Experiment run = loaded(path, power);
   // Eight GPUs of a node, half of 700 W for each.

@@ -49,8 +49,8 @@ TEST(BatchStages, TakesStepsAsTheyAre) {
 TEST(BatchStages, GrowsAfterEqualSharesOfTheSamples) {
   TrainingSpec spec = of_steps(100);
   spec.ramp = BatchRamp{2, 2, 90};
-  // Three increments of 30 samples each, then 8. Of 2: 15 steps, to 30. Of 4: 8 steps, to 62, as after 7 (58) the
-  // second share is not done. Of 6: 5 steps, to 92. 100 - 28 = 72 are left.
+  // Three increments of 30 samples each, then 8. Of 2: 15 steps, to 30. Of 4: 8 steps, to 62, as after 7 (58)
+  // the second share is not done. Of 6: 5 steps, to 92. 100 - 28 = 72 are left.
   EXPECT_EQ(stages_of(spec, {8, 100}), (Pairs{{2, 15}, {4, 8}, {6, 5}, {8, 72}}));
 }
 
@@ -64,7 +64,8 @@ TEST(BatchStages, LeavesOutSizesThatNoStepHas) {
 TEST(BatchStages, RoundsSharesThatAreNotWholeUp) {
   TrainingSpec spec = of_steps(30);
   spec.ramp = BatchRamp{1, 1, 10};
-  // Three shares of 10 / 3: a step that begins after 4 samples is the first beyond 3.33, one after 7 beyond 6.67.
+  // Three shares of 10 / 3: a step that begins after 4 samples is the first beyond 3.33, one after 7
+  // beyond 6.67.
   EXPECT_EQ(stages_of(spec, {4, 100}), (Pairs{{1, 4}, {2, 2}, {3, 1}, {4, 23}}));
 }
 
@@ -81,11 +82,13 @@ TEST(BatchStages, FollowsMegatronsExample) {
   spec.ramp = BatchRamp{16, 16, 5'859'375};
   const std::vector<BatchStage> stages = batch_stages(spec, {1536, 2048});
   ASSERT_EQ(stages.size(), 96U);
-  // A share is 5,859,375 / 95 = 61,677.6 samples: 3,854.9 steps of 16, and (123,355.3 - 61,680) / 32 = 1,927.4.
+  // A share is 5,859,375 / 95 = 61,677.6 samples: 3,854.9 steps of 16, and (123,355.3 - 61,680) / 32 =
+  // 1,927.4.
   EXPECT_EQ(stages[0].steps, 3855);
   EXPECT_EQ(stages[1].steps, 1928);
   EXPECT_EQ(stages[95].batch, 1536);
-  // The ramp ends within a batch of 1520 beyond 5,859,375; the rest is 140,625,000 / 1536 = 91,552.7 or a step less.
+  // The ramp ends within a batch of 1520 beyond 5,859,375; the rest is 140,625,000 / 1536 = 91,552.7 or a
+  // step less.
   EXPECT_NEAR(static_cast<double>(stages[95].steps), 91'552.7, 1.5);
   EXPECT_GE(total_samples(stages), 146'484'375);
   EXPECT_LT(total_samples(stages), 146'484'375 + 1536);
@@ -109,13 +112,16 @@ TEST(RunCheck, NamesLegalRamps) {
   TrainingSpec spec = of_steps(1000);
   spec.ramp = BatchRamp{14, 6, 5000};
   EXPECT_EQ(problem_of(spec),
-            "run.rampup_batch_size.start: 14 is not a multiple of micro_batch_size 1 x data_parallel 4 = 4; nearest "
+            "run.rampup_batch_size.start: 14 is not a multiple of micro_batch_size 1 x data_parallel 4 = 4; "
+            "nearest "
             "legal: 12 or 16\n"
-            "run.rampup_batch_size.increment: 6 is not a multiple of micro_batch_size 1 x data_parallel 4 = 4; nearest "
+            "run.rampup_batch_size.increment: 6 is not a multiple of micro_batch_size 1 x data_parallel 4 = "
+            "4; nearest "
             "legal: 4 or 8\n");
   spec.ramp = BatchRamp{16, 20, 5000};
   EXPECT_EQ(problem_of(spec),
-            "run.rampup_batch_size.increment: 20 does not divide the 48 from 16 to plan.global_batch_size 64; legal "
+            "run.rampup_batch_size.increment: 20 does not divide the 48 from 16 to plan.global_batch_size "
+            "64; legal "
             "here: 4, 8, 12, 16, 24, 48\n");
 }
 
@@ -123,14 +129,16 @@ TEST(RunCheck, FindsRampsThatLeadNowhere) {
   TrainingSpec spec = of_steps(1000);
   spec.ramp = BatchRamp{64, 4, 5000};
   EXPECT_EQ(problem_of(spec),
-            "run.rampup_batch_size.start: 64 is not below plan.global_batch_size 64, to which the batch is to grow; "
+            "run.rampup_batch_size.start: 64 is not below plan.global_batch_size 64, to which the batch is "
+            "to grow; "
             "lower it, or remove the ramp\n");
   // 100 steps of 16 are 1600 samples, all below a quarter of 7000.
   spec = of_steps(100);
   spec.ramp = BatchRamp{16, 16, 7000};
-  EXPECT_EQ(problem_of(spec),
-            "run.rampup_batch_size.samples: the run ends after 1600 sequences, before the batch has its full size; "
-            "write less, or lengthen the run\n");
+  EXPECT_EQ(
+      problem_of(spec),
+      "run.rampup_batch_size.samples: the run ends after 1600 sequences, before the batch has its full size; "
+      "write less, or lengthen the run\n");
 }
 
 TEST(RunCheck, FindsAllThatIsWrongAtOnce) {
@@ -138,9 +146,11 @@ TEST(RunCheck, FindsAllThatIsWrongAtOnce) {
   spec.ramp = BatchRamp{14, 4, 500};
   spec.checkpoint = CheckpointSpec{{}, 101, {}, {}, 1.0};
   EXPECT_EQ(problem_of(spec),
-            "run.rampup_batch_size.start: 14 is not a multiple of micro_batch_size 1 x data_parallel 4 = 4; nearest "
+            "run.rampup_batch_size.start: 14 is not a multiple of micro_batch_size 1 x data_parallel 4 = 4; "
+            "nearest "
             "legal: 12 or 16\n"
-            "run.checkpoint.interval: 101 steps are more than the 100 of the run, so that nothing is saved before its "
+            "run.checkpoint.interval: 101 steps are more than the 100 of the run, so that nothing is saved "
+            "before its "
             "end; write fewer\n");
 }
 
@@ -148,7 +158,8 @@ TEST(RunCheck, FindsIntervalsBeyondTheRun) {
   TrainingSpec spec = of_steps(100);
   spec.checkpoint = CheckpointSpec{{}, 101, {}, {}, 1.0};
   EXPECT_EQ(problem_of(spec),
-            "run.checkpoint.interval: 101 steps are more than the 100 of the run, so that nothing is saved before its "
+            "run.checkpoint.interval: 101 steps are more than the 100 of the run, so that nothing is saved "
+            "before its "
             "end; write fewer\n");
 }
 
@@ -158,7 +169,8 @@ TEST(RunCheck, BoundsWhatIsCountedAndSimulated) {
   TrainingSpec spec = of_steps(1'000'000);
   spec.ramp = BatchRamp{1, 1, 100'000};
   EXPECT_EQ(check(spec, {{2002, 1}, 1, ""}).front().message,
-            "makes 2001 batch sizes from 1 to plan.global_batch_size 2002, each of which is simulated; at most 1000; "
+            "makes 2001 batch sizes from 1 to plan.global_batch_size 2002, each of which is simulated; at "
+            "most 1000; "
             "legal here: 3, 23, 29, 69, 87, 667, 2001");
 }
 

@@ -17,8 +17,8 @@ TEST(CheckpointInterval, IsYoungsToFirstOrder) {
   EXPECT_DOUBLE_EQ(young_interval(5 * kMinute, {6 * kHour, 0}), 3600);
 }
 
-/// Daly 2006, captions of figures 3 to 5: for a dump of 5 minutes and an MTBF of 24 hours, 6 hours and 15 minutes
-/// the optimum is 117, 57 and 9.1 minutes.
+/// Daly 2006, captions of figures 3 to 5: for a dump of 5 minutes and an MTBF of 24 hours, 6 hours and 15
+/// minutes the optimum is 117, 57 and 9.1 minutes.
 TEST(CheckpointInterval, IsDalysToHigherOrder) {
   EXPECT_NEAR(daly_interval(5 * kMinute, {24 * kHour, 0}) / kMinute, 117, 0.5);
   EXPECT_NEAR(daly_interval(5 * kMinute, {6 * kHour, 0}) / kMinute, 57, 0.5);
@@ -42,7 +42,8 @@ TEST(CheckpointInterval, OfDalyCostsLeast) {
     const Hazard hazard{mtbf, 10 * kMinute};
     const Seconds best = daly_interval(5 * kMinute, hazard);
     const double least = cost(best, 5 * kMinute, hazard);
-    for (const double factor : {0.7, 0.9, 1.1, 1.4}) EXPECT_LT(least, cost(factor * best, 5 * kMinute, hazard));
+    for (const double factor : {0.7, 0.9, 1.1, 1.4})
+      EXPECT_LT(least, cost(factor * best, 5 * kMinute, hazard));
   }
 }
 

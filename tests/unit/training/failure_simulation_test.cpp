@@ -55,8 +55,8 @@ TEST(Failures, DoNothingWhenTheyAreRare) {
 }
 
 /// The time until w seconds pass without an event of a Poisson process of mean interval M has the mean
-/// M (e^a - 1) and the variance M² (e^2a - 2a e^a - 1), a = w / M: the standard error follows, and so does how
-/// far the mean of that many runs may be off.
+/// M (e^a - 1) and the variance M² (e^2a - 2a e^a - 1), a = w / M: the standard error follows, and so does
+/// how far the mean of that many runs may be off.
 TEST(Failures, MatchMeanAndVarianceOfOneStretch) {
   const Hazard hazard{100, 0};
   const std::vector<Segments> list = {{1, 60, 10}};
@@ -69,8 +69,8 @@ TEST(Failures, MatchMeanAndVarianceOfOneStretch) {
   EXPECT_NEAR(result.variance / variance, 1.0, kErrors * 0.07);
 }
 
-/// The cases of Daly 2006, figures 3 to 5: 500 hours of work, dumps of 5 minutes, restarts of 10 minutes, and an MTBF
-/// of 24 hours and of 6 hours, at the optimum and around it.
+/// The cases of Daly 2006, figures 3 to 5: 500 hours of work, dumps of 5 minutes, restarts of 10 minutes, and
+/// an MTBF of 24 hours and of 6 hours, at the optimum and around it.
 TEST(Failures, MatchDalysClosedForm) {
   for (const Seconds mtbf : {24 * kHour, 6 * kHour}) {
     const Hazard hazard{mtbf, 10 * kMinute};
@@ -79,8 +79,8 @@ TEST(Failures, MatchDalysClosedForm) {
       const Sample result = sample(list, 5 * kMinute, hazard);
       const Seconds expected = expected_time(list, hazard);
       EXPECT_NEAR(result.mean, expected, kErrors * result.standard_error()) << mtbf << ", " << interval;
-      // Failures come with the rate 1 / M at any time: as many as the wall time has MTBFs. In a segment of length a M
-      // their number varies e^a times as much as a Poisson's, which is at most twice here.
+      // Failures come with the rate 1 / M at any time: as many as the wall time has MTBFs. In a segment of
+      // length a M their number varies e^a times as much as a Poisson's, which is at most twice here.
       const double count = expected / mtbf;
       EXPECT_NEAR(result.failures, count, 2 * kErrors * std::sqrt(count / static_cast<double>(kRuns)));
     }
@@ -101,13 +101,13 @@ TEST(Failures, InterruptRestarts) {
   const double expected = (std::exp(0.7) - 1) * 100 * (std::exp(1.5) - 1);
   // Each restart has the variance of a stretch of 150 s, and their number one of e^1.4 - e^0.7.
   const double each = 1e4 * (std::exp(3.0) - 3 * std::exp(1.5) - 1);
-  const double variance = (std::exp(0.7) - 1) * each +
-                          (std::exp(1.4) - std::exp(0.7)) * std::pow(100 * (std::exp(1.5) - 1), 2);
+  const double variance =
+      (std::exp(0.7) - 1) * each + (std::exp(1.4) - std::exp(0.7)) * std::pow(100 * (std::exp(1.5) - 1), 2);
   EXPECT_NEAR(restarts / successes, expected, kErrors * std::sqrt(variance / static_cast<double>(kRuns)));
 }
 
-/// Llama 3 405B: 419 unexpected interruptions in 54 days on 16,384 GPUs (arXiv 2407.21783, section 3.3.4), which is one
-/// in 50,677 GPU-hours. Over as much wall time as many must come out.
+/// Llama 3 405B: 419 unexpected interruptions in 54 days on 16,384 GPUs (arXiv 2407.21783, section 3.3.4),
+/// which is one in 50,677 GPU-hours. Over as much wall time as many must come out.
 TEST(Failures, ComeAsOftenAsThoseOfLlama3) {
   const Hazard hazard{50'677 * kHour / 16'384, 5 * kMinute};
   EXPECT_NEAR(hazard.mtbf / kHour, 54 * 24 / 419.0, 0.001);
@@ -136,16 +136,17 @@ TEST(Failures, AddUpAndRepeatBySeed) {
             simulate_failures(list, 35, hazard, 6, 0).wall.total());
 }
 
-/// A checkpoint that is still being written when a failure comes is of no use. If writing takes as long as the next
-/// segment (8 s + 1 s), a failure costs a segment more than if it were instant: with failures that are rare, that many
-/// per failure.
+/// A checkpoint that is still being written when a failure comes is of no use. If writing takes as long as
+/// the next segment (8 s + 1 s), a failure costs a segment more than if it were instant: with failures that
+/// are rare, that many per failure.
 TEST(Failures, LoseCheckpointsThatAreBeingWritten) {
   const std::vector<Segments> list = segments({{{1, 400'000}, 2.0}}, {4, 1.0, 1.0});
   const Hazard hazard{5000, 0};
   const Sample at_once = sample(list, 1.0, hazard);
   const Sample late = sample(list, 9.0, hazard);
   const double per_failure = (late.mean - at_once.mean) / late.failures;
-  // Until 8 s after training went on, which is for 8 of the 9 s of a segment, the checkpoint before counts: 9 s more.
+  // Until 8 s after training went on, which is for 8 of the 9 s of a segment, the checkpoint before counts: 9
+  // s more.
   EXPECT_NEAR(per_failure, 8.0, 0.25);
 }
 

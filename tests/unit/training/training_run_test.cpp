@@ -85,16 +85,18 @@ TEST(TrainingRun, KnowsNoEnergyWithoutPower) {
   EXPECT_FALSE(training_run({}, steps_of(10, 1), unknown).energy);
 }
 
-/// Llama (Touvron et al. 2023, arXiv 2302.13971), table 15: GPU-hours of A100-80GB counted at 400 W, a PUE of 1.1 and
-/// 0.385 kg/kWh give these MWh and tons of CO2.
+/// Llama (Touvron et al. 2023, arXiv 2302.13971), table 15: GPU-hours of A100-80GB counted at 400 W, a PUE
+/// of 1.1 and 0.385 kg/kWh give these MWh and tons of CO2.
 TEST(TrainingRun, ReproducesTheEnergyOfLlama) {
   struct Row {
     double gpu_hours, megawatt_hours, tons;
   };
-  for (const Row& row : {Row{82'432, 36, 14}, Row{135'168, 59, 23}, Row{530'432, 233, 90}, Row{1'022'362, 449, 173}}) {
+  for (const Row& row :
+       {Row{82'432, 36, 14}, Row{135'168, 59, 23}, Row{530'432, 233, 90}, Row{1'022'362, 449, 173}}) {
     TrainingSpec spec;
     spec.power = {1.1, 385, 0};
-    const TrainingRun run = training_run(spec, steps_of(1000, row.gpu_hours * kHour / 2048 / 1000), setting(2048));
+    const TrainingRun run =
+        training_run(spec, steps_of(1000, row.gpu_hours * kHour / 2048 / 1000), setting(2048));
     EXPECT_NEAR(run.gpu_hours, row.gpu_hours, 1e-6);
     EXPECT_NEAR(run.energy->kilowatt_hours / 1000, row.megawatt_hours, 1.0);
     EXPECT_NEAR(*run.energy->co2 / 1000, row.tons, 0.6);
@@ -140,11 +142,12 @@ TEST(TrainingRun, ChoosesDalysInterval) {
   EXPECT_EQ(run.checkpoint->timing.interval, 700);
   EXPECT_DOUBLE_EQ(run.failures->young_interval, 7200);
   EXPECT_NEAR(run.failures->daly_interval, 7001.4, 0.1);
-  // M e^(R/M) (e^(7300/M) - 1) = 7670.3 s for each of 257 segments, and 1318.9 s for the last one of 1000 s of steps:
-  // 1,972,598 s for 1,800,000 s.
+  // M e^(R/M) (e^(7300/M) - 1) = 7670.3 s for each of 257 segments, and 1318.9 s for the last one of 1000 s
+  // of steps: 1,972,598 s for 1,800,000 s.
   EXPECT_NEAR(1 / *run.failures->expected_goodput, 1.095888, 1e-5);
   EXPECT_DOUBLE_EQ(*run.failures->daly_goodput, *run.failures->expected_goodput);
-  // The spread of one run is below 10 %; of the mean of 2000 below 0.25 %, so that 1 % is four standard errors.
+  // The spread of one run is below 10 %; of the mean of 2000 below 0.25 %, so that 1 % is four standard
+  // errors.
   EXPECT_NEAR(run.goodput / *run.failures->expected_goodput, 1.0, 0.01);
   EXPECT_LT(run.failures->goodput.p10, run.goodput);
   EXPECT_GT(run.failures->goodput.p90, run.goodput);
@@ -165,7 +168,8 @@ TEST(TrainingRun, RoundsIntervalsToWholeSteps) {
 }
 
 TEST(TrainingRun, KnowsNoClosedFormForHiddenWriting) {
-  const TrainingRun run = training_run(failing(1e7, 10, {{}, 100, {}, 2e8, 4}), steps_of(1000, 10), setting(8));
+  const TrainingRun run =
+      training_run(failing(1e7, 10, {{}, 100, {}, 2e8, 4}), steps_of(1000, 10), setting(8));
   EXPECT_FALSE(run.failures->expected_goodput);
   EXPECT_FALSE(run.failures->daly_goodput);
 }
@@ -173,14 +177,16 @@ TEST(TrainingRun, KnowsNoClosedFormForHiddenWriting) {
 TEST(TrainingRun, WarnsOfIntervalsAndWritingThatTakeTooLong) {
   TrainingSpec spec;
   spec.checkpoint = CheckpointSpec{2 * kDay, {}, {}, {}, 4};
-  EXPECT_EQ(training_run(spec, steps_of(100, 10), setting(8)).warnings,
-            (std::vector<std::string>{"run.checkpoint.interval: 2.00 days are longer than all steps together (16.7 "
-                                      "min): nothing is saved before the end"}));
+  EXPECT_EQ(
+      training_run(spec, steps_of(100, 10), setting(8)).warnings,
+      (std::vector<std::string>{"run.checkpoint.interval: 2.00 days are longer than all steps together (16.7 "
+                                "min): nothing is saved before the end"}));
   spec.checkpoint = CheckpointSpec{{}, 10, {}, 1e7, 4};
-  EXPECT_EQ(training_run(spec, steps_of(100, 10), setting(8)).warnings,
-            (std::vector<std::string>{"run.checkpoint: it takes 10.0 min to write a checkpoint, longer than to the "
-                                      "next one, so that training waits; lengthen interval or raise "
-                                      "write_bandwidth"}));
+  EXPECT_EQ(
+      training_run(spec, steps_of(100, 10), setting(8)).warnings,
+      (std::vector<std::string>{"run.checkpoint: it takes 10.0 min to write a checkpoint, longer than to the "
+                                "next one, so that training waits; lengthen interval or raise "
+                                "write_bandwidth"}));
 }
 
 std::string error_of(const TrainingSpec& spec, const std::vector<RunStage>& stages) {
@@ -194,10 +200,12 @@ std::string error_of(const TrainingSpec& spec, const std::vector<RunStage>& stag
 
 TEST(TrainingRun, RefusesRunsThatDoNotEnd) {
   // A failure every 500 s and an hour between checkpoints: e^7.2 - 1 = 1338 times 500 s for each hour.
-  EXPECT_EQ(error_of(failing(8 * 500, 60, {kHour, {}, {}, {}, 1}), steps_of(10'000, 10)),
-            "trainsim: error: run.failures: with a failure of the job every 8.33 min, a restart of 60.0 s and 60.0 min "
-            "from one checkpoint to the next the run would take more than 100 times as long as its steps; shorten "
-            "checkpoint.interval, stall or restart_time, or use fewer GPUs");
+  EXPECT_EQ(
+      error_of(failing(8 * 500, 60, {kHour, {}, {}, {}, 1}), steps_of(10'000, 10)),
+      "trainsim: error: run.failures: with a failure of the job every 8.33 min, a restart of 60.0 s and 60.0 "
+      "min "
+      "from one checkpoint to the next the run would take more than 100 times as long as its steps; shorten "
+      "checkpoint.interval, stall or restart_time, or use fewer GPUs");
   EXPECT_NE(error_of(failing(60, 1e6, {kHour, {}, {}, {}, 1}), steps_of(10'000, 10)), "");
 }
 
@@ -208,7 +216,8 @@ TEST(TrainingRun, RefusesMoreFailuresThanCanBeSimulated) {
   const std::string error = error_of(spec, steps_of(1'000'000, 10));
   // M e^(1/M) (e^(10.1/M) - 1) = 10.73447 s for each step: 107,344 failures, of which 1e8 are 931 runs.
   EXPECT_EQ(error,
-            "trainsim: error: run.failures.runs: 1000000 runs with about 107344 failures each are too many to simulate; "
+            "trainsim: error: run.failures.runs: 1000000 runs with about 107344 failures each are too many "
+            "to simulate; "
             "at most 931 here");
 }
 
