@@ -6,6 +6,7 @@
 #include "sim/report/json_dump.hpp"
 #include "sim/report/network.hpp"
 #include "sim/report/sensitivity.hpp"
+#include "sim/report/training.hpp"
 #include "sim/report/writers.hpp"
 
 namespace trainsim::report {
@@ -296,6 +297,7 @@ Json to_tree(const Summary& summary) {
   json["uncertainty"] = uncertainty_json(summary.uncertainty);
   json["sensitivity"] = sensitivity_json(summary);
   json["jitter"] = jitter_json(summary.jitter);
+  if (summary.run) json["run"] = training_json(*summary.run);
   json["breakdown"] = by_cause(summary.breakdown);
   json["kernels"] = kernels(summary);
   json["communication"] = transfers_json(summary);
@@ -337,6 +339,7 @@ void check_assertion_early(const std::string& text) {
   any.bubble_ratio_theory = 0;
   any.uncertainty = Uncertainty{};
   any.jitter = JitterResult{};
+  any.run = complete_run();
   any.plan.global_batch_size = 1;
   if (!late) number_at(to_tree(any), text, assertion);
 }
