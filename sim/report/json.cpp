@@ -62,6 +62,18 @@ Json lora(const plan::Lora& lora) {
   return {{"rank", lora.rank}, {"modules", modules}};
 }
 
+Json sharded_units(const plan::ParallelPlan& plan) {
+  if (plan.sharding != plan::Sharding::kZero2 && plan.sharding != plan::Sharding::kZero3) return nullptr;
+  Json json = {{"layers", plan.units.layers},
+               {"parameters", plan.units.parameters > 0 ? Json(plan.units.parameters) : Json(nullptr)},
+               {"gathered", plan.units.gathered},
+               {"backward_prefetch", nullptr}};
+  if (plan.units.parameters > 0) json["layers"] = nullptr;
+  if (plan.sharding == plan::Sharding::kZero3)
+    json["backward_prefetch"] = plan::to_string(plan.units.backward_prefetch);
+  return json;
+}
+
 Json plan_json(const Summary& summary) {
   const plan::ParallelPlan& plan = summary.plan;
   return {{"gpus", plan.gpus},
@@ -81,6 +93,7 @@ Json plan_json(const Summary& summary) {
           {"lora", lora(plan.lora)},
           {"sharding", plan::to_string(plan.sharding)},
           {"shard_ranks", plan.shard_ranks()},
+          {"sharded_units", sharded_units(plan)},
           {"offload_optimizer", plan::to_string(plan.offload.optimizer)},
           {"offload_parameters", plan::to_string(plan.offload.parameters)},
           {"precision", plan::to_string(plan.precision)},
