@@ -32,7 +32,7 @@ class Cases(PlanCase):
         # 135,168 GPU-hours for a trillion tokens
         config = merged(self.LLAMA, {
             "model": {"num_layers": 40, "hidden_size": 5120, "num_attention_heads": 40, "intermediate_size": 13824},
-            "plan": {"tensor_parallel": 2, "micro_batch_size": 2}, "run": {"tokens": "1T"}})
+            "plan": {"tensor_parallel": 2, "micro_batch_size": 2}, "run": {"tokens": 1e12}})
         result = self.run_plan(config)
         self.assertTrue(result["fits"])
         self.near(result["run"]["gpu_hours"], 135_168, relative=0.15)
@@ -41,7 +41,7 @@ class Cases(PlanCase):
         # 380 tokens per second and GPU: 1.4 trillion in 20.8 days
         config = merged(self.LLAMA, {
             "model": {"num_layers": 80, "hidden_size": 8192, "num_attention_heads": 64, "intermediate_size": 22016},
-            "plan": {"tensor_parallel": 8, "micro_batch_size": 8}, "run": {"tokens": "1.4T"}})
+            "plan": {"tensor_parallel": 8, "micro_batch_size": 8}, "run": {"tokens": 1.4e12}})
         result = self.run_plan(config)
         self.assertTrue(result["fits"])
         self.near(result["run"]["days"], 20.8, relative=0.15)
