@@ -258,9 +258,11 @@ double idle_percent(const StepKernels& step) {
 void note_what_is_missing(const Trace& trace, std::size_t unknown, bool tensor_parallel, double idle,
                           Measurement& measured) {
   const auto percent = [](double share) { return std::to_string(static_cast<int>(share + 0.5)) + " %"; };
-  if (trace.left_out > 0)
+  if (trace.left_out > 0) {
     measured.notes.push_back(std::to_string(trace.left_out) +
-                             " collectives in the trace are simulated instead");
+                             (trace.left_out == 1 ? " collective in the trace is" : " collectives in the trace are") +
+                             " simulated instead");
+  }
   if (tensor_parallel && trace.tensor_collectives == 0) {
     measured.notes.emplace_back(
         "tensor-parallel communication takes no time: no collective in the trace says that it is of a "
