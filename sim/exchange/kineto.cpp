@@ -259,9 +259,8 @@ void note_what_is_missing(const Trace& trace, std::size_t unknown, bool tensor_p
                           Measurement& measured) {
   const auto percent = [](double share) { return std::to_string(static_cast<int>(share + 0.5)) + " %"; };
   if (trace.left_out > 0) {
-    measured.notes.push_back(std::to_string(trace.left_out) +
-                             (trace.left_out == 1 ? " collective in the trace is" : " collectives in the trace are") +
-                             " simulated instead");
+    const char* verb = trace.left_out == 1 ? " collective in the trace is" : " collectives in the trace are";
+    measured.notes.push_back(std::to_string(trace.left_out) + verb + " simulated instead");
   }
   if (tensor_parallel && trace.tensor_collectives == 0) {
     measured.notes.emplace_back(
