@@ -63,7 +63,7 @@ void add_chunks(const Experiment& experiment, std::vector<Candidate>& list) {
 }
 
 void add_recomputation(const ParallelPlan& plan, std::vector<Candidate>& list) {
-  if (plan.profile) return;
+  if (!plan.profile.empty()) return;
   const RecomputeGranularity now = plan.recompute.granularity;
   if (now != RecomputeGranularity::kNone) list.push_back({"No recomputation", {"plan.recompute=none"}});
   if (now != RecomputeGranularity::kSelective)
@@ -109,7 +109,7 @@ void add_switches(const ParallelPlan& plan, std::vector<Candidate>& list) {
     if (plan.sharding == plan::Sharding::kZero1 && !plan.overlap_parameter_gather)
       list.push_back({"Parameter gathering beside forward", {"plan.overlap_parameter_gather=true"}});
   }
-  if (plan.launch == plan::Launch::kEager && !plan.profile)
+  if (plan.launch == plan::Launch::kEager && plan.profile.empty())
     list.push_back({"CUDA graphs", {"software.launch=cuda-graph"}});
 }
 
@@ -139,7 +139,7 @@ std::vector<Candidate> candidates(const Experiment& experiment) {
   add_batches(experiment.plan, list);
   add_chunks(experiment, list);
   add_recomputation(experiment.plan, list);
-  if (!experiment.plan.profile) add_splits(experiment.plan, list);
+  if (experiment.plan.profile.empty()) add_splits(experiment.plan, list);
   add_switches(experiment.plan, list);
   if (gives_accumulation(experiment)) {
     for (Candidate& candidate : list) state_accumulation(experiment.plan, candidate.overrides);

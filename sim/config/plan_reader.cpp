@@ -349,17 +349,28 @@ void read_placement(Section& section, ParallelPlan& plan) {
     plan.nodes.insert(plan.nodes.end(), range.begin(), range.end());
 }
 
+plan::StageProfile read_times(Section& section) {
+  const plan::StageProfile times = {section.required("forward", as_quantity(Dimension::kTime)),
+                                    section.required("backward", as_quantity(Dimension::kTime))};
+  section.finish();
+  return times;
+}
+
 void read_profile(Section& section, ParallelPlan& plan) {
-  std::optional<Section> profile = section.mapping("profile", false);
-  if (!profile) return;
+  const Value* value = section.raw("profile");
+  if (value != nullptr && value->kind == Kind::kList) {
+    if (value->items.empty()) section.fail("profile", "names no stage; leave it out, or give times of each");
+    for (Section& stage : section.mappings("profile")) plan.profile.push_back(read_times(stage));
+  } else if (std::optional<Section> all = section.mapping(
+                 "profile", false, "a mapping with the times of all stages, or a list of them")) {
+    plan.profile.push_back(read_times(*all));
+  }
+  if (plan.profile.empty()) return;
   if (plan.recompute.automatic) {
     section.fail("recompute",
                  "auto can't be chosen by times that plan.profile has measured; write what they were "
                  "measured with: none, selective or full");
   }
-  plan.profile = plan::StageProfile{profile->required("forward", as_quantity(Dimension::kTime)),
-                                    profile->required("backward", as_quantity(Dimension::kTime))};
-  profile->finish();
 }
 
 }  // namespace

@@ -267,7 +267,7 @@ class Exporter {
 
   void limits() {
     if (!plan_.nodes.empty()) untold("plan.placement", "is a matter of the launcher");
-    if (plan_.profile) untold("plan.profile", "measured times are no options");
+    if (!plan_.profile.empty()) untold("plan.profile", "measured times are no options");
     if (plan_.expandable_segments)
       untold("memory.expandable_segments", "set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True");
   }

@@ -101,6 +101,27 @@ void check_recompute(const Facts& facts, Problems& problems) {
                                                    text(most)});
 }
 
+void check_profile(const Facts& facts, Problems& problems) {
+  const ParallelPlan& plan = facts.plan;
+  const auto entries = static_cast<std::int64_t>(plan.profile.size());
+  if (entries < 2) return;
+  if (entries != plan.pipeline_parallel) {
+    problems.push_back({"plan.profile", "times of " + text(entries) + " stages, but pipeline_parallel is " +
+                                            text(plan.pipeline_parallel) +
+                                            "; give one entry for each stage, or one mapping for all"});
+    return;
+  }
+  const bool stages_known = static_cast<std::int64_t>(plan.pipeline_layout.size()) == plan.virtual_stages() ||
+                            (plan.pipeline_layout.empty() && plan.virtual_stages() <= facts.model.num_layers);
+  if (!stages_known) return;
+  for (std::int64_t stage = 0; stage < entries; ++stage) {
+    if (layers_of_stage(plan, facts.model, stage) > 0) continue;
+    problems.push_back({"plan.profile[" + text(stage) + "]",
+                        "a stage without layers, over which its times could be spread; give it a layer, or "
+                        "one mapping for all stages"});
+  }
+}
+
 void check_parameter_gather(const Facts& facts, Problems& problems) {
   const ParallelPlan& plan = facts.plan;
   if (!plan.overlap_parameter_gather || plan.sharding == Sharding::kZero1) return;
@@ -157,6 +178,9 @@ std::vector<Rule> pipeline_rules() {
       {{"plan.virtual_pipeline", "plan.pipeline_parallel", "plan.pipeline_layout", "model.num_layers",
         "plan.recompute"},
        check_recompute},
+      {{"plan.virtual_pipeline", "plan.pipeline_parallel", "plan.pipeline_layout", "model.num_layers",
+        "plan.profile"},
+       check_profile},
       {{"plan.sharding", "plan.pipeline_parallel", "plan.recompute"}, check_sharding},
       {{"plan.sharding", "plan.overlap_parameter_gather"}, check_parameter_gather},
       {{"gpus", "plan.sharding", "plan.data_parallel", "plan.tensor_parallel", "plan.pipeline_parallel",

@@ -52,6 +52,14 @@ std::vector<std::int64_t> stage_layers(const ParallelPlan& plan, const model::Mo
   return layers;
 }
 
+std::int64_t layers_of_stage(const ParallelPlan& plan, const model::ModelSpec& model, std::int64_t stage) {
+  const std::vector<std::int64_t> layers = stage_layers(plan, model);
+  std::int64_t held = 0;
+  for (std::int64_t chunk = 0; chunk < plan.virtual_pipeline; ++chunk)
+    held += layers[static_cast<std::size_t>(chunk * plan.pipeline_parallel + stage)];
+  return held;
+}
+
 std::int64_t rank_of(const ParallelPlan& plan, const Coordinates& at) {
   std::int64_t rank = 0;
   for (auto axis = plan.order.rbegin(); axis != plan.order.rend(); ++axis) {

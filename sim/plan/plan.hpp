@@ -123,7 +123,8 @@ struct Recompute {
   }
 };
 
-/// Measured times that replace the cost model: seconds of one micro-batch on one stage (all its chunks).
+/// Measured times that replace the cost model: seconds of one micro-batch on one stage, all its chunks
+/// together.
 struct StageProfile {
   Seconds forward = 0;
   /// The whole backward, weight gradients included.
@@ -199,8 +200,13 @@ struct ParallelPlan {
   Bytes memory_reserve = 0;
   /// Whether PyTorch's allocator grows its segments instead of caching them by size.
   bool expandable_segments = false;
-  std::optional<StageProfile> profile;
+  /// Measured times of each stage, or one entry for all of them; empty = times are modelled.
+  std::vector<StageProfile> profile;
 
+  /// Measured times of a stage; only of a plan that has any.
+  const StageProfile& profile_of(std::int64_t stage) const {
+    return profile.size() == 1 ? profile.front() : profile.at(static_cast<std::size_t>(stage));
+  }
   /// Micro-batches of one step on one pipeline, m.
   std::int64_t micro_batches() const { return global_batch_size / (micro_batch_size * data_parallel); }
   /// Ranks over which state is sharded, 1 without sharding.
@@ -248,6 +254,9 @@ Problems warnings(const ParallelPlan& plan, const model::ModelSpec& model,
 /// Layers of each virtual stage in pipeline order: the given layout, or an even split whose remainder goes to
 /// the middle stages first, because the first and last also hold embedding and head.
 std::vector<std::int64_t> stage_layers(const ParallelPlan& plan, const model::ModelSpec& model);
+
+/// Layers of a pipeline stage, all its chunks together.
+std::int64_t layers_of_stage(const ParallelPlan& plan, const model::ModelSpec& model, std::int64_t stage);
 
 /// Position of a rank in the grid.
 struct Coordinates {

@@ -51,13 +51,24 @@ void warn_of_no_steady_state(const ParallelPlan& plan, Problems& warnings) {
                                      "), so that the interleaved schedule is all warm-up and cool-down"});
 }
 
+/// Legal, but some frameworks refuse it, and it is hardly ever meant.
+void warn_of_few_micro_batches(const ParallelPlan& plan, Problems& warnings) {
+  if (plan.micro_batches() >= plan.pipeline_parallel) return;
+  warnings.push_back(
+      {"plan.global_batch_size", std::to_string(plan.global_batch_size) + " makes fewer micro-batches (" +
+                                     std::to_string(plan.micro_batches()) + ") than pipeline stages (" +
+                                     std::to_string(plan.pipeline_parallel) +
+                                     "), so that stages wait for most of the step; a larger batch or smaller "
+                                     "micro-batches fill the pipeline"});
+}
+
 bool crosses_nodes(const ParallelPlan& plan, const ClusterSpec& cluster) {
   return plan.gpus > cluster.gpus_per_node &&
          plan.data_parallel > data_ranks_in_node(plan, cluster.gpus_per_node);
 }
 
 void warn_of_speedups_of_measured_times(const ParallelPlan& plan, Problems& warnings) {
-  if (!plan.profile) return;
+  if (plan.profile.empty()) return;
   for (const OpClass op : kAllOpClasses) {
     if (op == OpClass::kOptimizer || plan.op_speedups.of(op) == 1.0) continue;
     warnings.push_back({std::string("op.") + to_string(op), "has no effect on the times of plan.profile"});
@@ -131,6 +142,7 @@ Problems warnings(const ParallelPlan& plan, const ModelSpec& model, const Cluste
   warn_of_replicated_heads(plan, model, warnings);
   warn_of_idle_sequence_parallel(plan, warnings);
   warn_of_no_steady_state(plan, warnings);
+  warn_of_few_micro_batches(plan, warnings);
   warn_of_fast_network(cluster, warnings);
   warn_of_speedups_of_measured_times(plan, warnings);
   warn_of_shards_of_one(plan, warnings);

@@ -289,8 +289,8 @@ class Import(unittest.TestCase):
         self.assertIn("missing.sh: error: no such file", self.refused("missing.sh"))
         self.assertIn("error: is a folder; give the files in it", self.refused(self.folder))
         self.assertEqual(self.refused("options.txt", "--kind", "megatrn"),
-                         "trainsim: error: --kind 'megatrn' is not known; use auto, hf, megatron, deepspeed or "
-                         "torchtitan (did you mean 'megatron'?)")
+                         "trainsim: error: --kind 'megatrn' is not known; use auto, hf, megatron, deepspeed, "
+                         "torchtitan, megatron-log or kineto (did you mean 'megatron'?)")
         self.assertIn("--define needs NAME=VALUE, not 'x'", self.refused("options.txt", "--define", "x"))
 
     def test_nesting_that_would_overflow_the_stack(self):

@@ -177,7 +177,7 @@ Diagnosis diagnose(const Summary& summary, const WhatIf& what_if) {
                    [](const Finding& a, const Finding& b) { return a.share > b.share; });
   if (diagnosis.findings.size() > kMostFindings) diagnosis.findings.resize(kMostFindings);
   diagnosis.headline = headline(summary, diagnosis.findings);
-  if (!summary.plan.profile) diagnosis.findings.push_back(kernel_finding(summary, what_if));
+  if (summary.plan.profile.empty()) diagnosis.findings.push_back(kernel_finding(summary, what_if));
   diagnosis.findings.push_back(memory_finding(summary, what_if));
   return diagnosis;
 }
