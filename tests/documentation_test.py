@@ -11,6 +11,10 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
+# What makes the optional parts of a result appear.
+WHOLE_RUN = ["run.tokens=1B", "run.price_per_gpu_hour=2 USD", "run.power.grid_intensity=400 g/kWh",
+             "run.failures={gpu_mtbf: 50_000 h, restart_time: 10 min}", "run.checkpoint={stall: 10 s}"]
+
 
 def names(value):
     """All keys of a JSON tree."""
@@ -24,6 +28,8 @@ def names(value):
 
 def problems(trainsim):
     command = [trainsim, str(ROOT / "configs/small-tp2-pp2-dp2.yaml"), "--format", "json", "--quiet"]
+    for setting in WHOLE_RUN:
+        command += ["--set", setting]
     result = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     output = (ROOT / "docs/output.md").read_text(encoding="utf-8")
     for name in sorted(set(names(result))):

@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
+#include "sim/base/quantile.hpp"
 #include "sim/cli/simulate.hpp"
 #include "sim/cli/worker_pool.hpp"
-#include "sim/report/quantile.hpp"
 
 namespace trainsim::cli {
 
@@ -78,9 +78,9 @@ report::JitterResult simulate_steps(const config::Experiment& experiment, std::s
           experiment.jitter.compute,
           experiment.jitter.network,
           mean,
-          report::quantile(times, 0.5),
-          report::quantile(times, 0.9),
-          report::quantile(times, 0.99)};
+          quantile(times, 0.5),
+          quantile(times, 0.9),
+          quantile(times, 0.99)};
 }
 
 }  // namespace trainsim::cli

@@ -14,6 +14,7 @@
 #include "sim/base/hash.hpp"
 #include "sim/cli/auto_recompute.hpp"
 #include "sim/cli/simulate.hpp"
+#include "sim/cli/training.hpp"
 #include "sim/config/experiment.hpp"
 #include "sim/report/sweep_rows.hpp"
 
@@ -146,7 +147,11 @@ std::string simulate_point(const SweepBase& base, const sweep::Sweep& sweep, std
         config::load(base.subject.name, joined(base.subject.overrides, sweep.overrides(point)));
     choose_recomputation(experiment);
     std::string text(1, kResults);
-    for (const Cell& cell : report::scalar_cells(simulate(experiment, base.fold, {}))) {
+    // Points are simulated side by side already.
+    const std::vector<training::StepResult> ramp = simulate_ramp(experiment, 1, [](double) {});
+    report::Summary summary = simulate(experiment, base.fold, {});
+    add_training_run(experiment, ramp, summary);
+    for (const Cell& cell : report::scalar_cells(summary)) {
       text += cell.column;
       text += kPartEnd;
       text += std::to_string(static_cast<int>(cell.kind));

@@ -10,9 +10,9 @@
 #include <stdexcept>
 #include <utility>
 
+#include "sim/base/quantile.hpp"
 #include "sim/cli/simulate.hpp"
 #include "sim/cli/worker_pool.hpp"
-#include "sim/report/quantile.hpp"
 
 namespace trainsim::cli {
 
@@ -92,7 +92,7 @@ report::Uncertainty relative_uncertainty(const std::string& config, const std::v
   const auto first = times.begin() + 1;
   const std::vector<double> drawn(first, first + static_cast<std::ptrdiff_t>(options.samples));
   report::Uncertainty result{
-      options.samples, options.seed, report::quantile(drawn, kTail), report::quantile(drawn, 1 - kTail), {}};
+      options.samples, options.seed, quantile(drawn, kTail), quantile(drawn, 1 - kTail), {}};
   for (std::size_t i = 0; i < constants.size(); ++i) {
     const Constant& constant = constants[i];
     const std::size_t at = 1 + options.samples + 2 * i;

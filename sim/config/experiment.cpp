@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/config/experiment.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 
@@ -114,6 +115,9 @@ void add_optional_sections(Value& root) {
   for (const char* key : {"software", "memory", "simulation"}) {
     if (root.find(key) == nullptr) root.set(key, root.at, make_map(root.at));
   }
+  Entry* run = root.find("run");
+  if (run != nullptr && run->value.kind == Kind::kMap && run->value.find("power") == nullptr)
+    run->value.set("power", run->at, make_map(run->at));
 }
 
 void read_software(Section& top, Experiment& experiment) {
@@ -224,6 +228,7 @@ Experiment read_experiment(const Value& root, Reading& reading) {
   read_memory(top, experiment.plan);
   read_simulation(top, experiment);
   check_jitter(experiment, top);
+  experiment.run = read_run(top, experiment.cluster);
   top.finish();
   return experiment;
 }
@@ -243,6 +248,20 @@ void add_problems(const Problems& problems, const FieldIndex& index, Report& rep
   }
 }
 
+/// What must be known of an input before a run is compared with its plan.
+const std::vector<std::string> kOfRun = {
+    "gpus", "plan", "model", "run.tokens", "run.steps", "run.rampup_batch_size", "run.checkpoint.interval"};
+
+/// Whether all of these fields, and those below them, could be read.
+bool all_read(const std::vector<std::string>& unread, const std::vector<std::string>& fields) {
+  const auto concerns = [&unread](const std::string& field) {
+    return std::any_of(unread.begin(), unread.end(), [&field](const std::string& each) {
+      return each == field || each.starts_with(field + ".") || each.starts_with(field + "[");
+    });
+  };
+  return std::none_of(fields.begin(), fields.end(), concerns);
+}
+
 /// Reads, completes and checks a configuration with all that its names stand for.
 Experiment read_and_check(Value root, const std::string& name, Reading& reading) {
   resolve_names(root, reading);
@@ -255,6 +274,9 @@ Experiment read_and_check(Value root, const std::string& name, Reading& reading)
   const Problems problems =
       plan::check(experiment.plan, experiment.model, experiment.cluster, reading.unread);
   add_problems(problems, index, reading.report);
+  // What a run must agree with is known once the plan is legal.
+  if (experiment.run && problems.empty() && all_read(reading.unread, kOfRun))
+    add_problems(check_run(*experiment.run, experiment.plan, experiment.model), index, reading.report);
   reading.report.throw_if_any();
   for (const Problem& warning : plan::warnings(experiment.plan, experiment.model, experiment.cluster)) {
     experiment.warnings.push_back(field_as_given(warning.field, index) + ": " + warning.message);

@@ -2,6 +2,7 @@
 #pragma once
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "sim/hardware/spec.hpp"
 #include "sim/model/model_spec.hpp"
 #include "sim/plan/plan.hpp"
+#include "sim/training/spec.hpp"
 
 namespace trainsim::config {
 
@@ -46,6 +48,8 @@ struct Experiment {
   plan::ParallelPlan plan;
   NetworkMode network = NetworkMode::kFlow;
   Jitter jitter;
+  /// The whole training run that steps are part of, if one is asked for.
+  std::optional<training::TrainingSpec> run;
   /// Constants of the cluster that are not known exactly.
   std::vector<Constant> constants;
   /// Complete sentences about what is legal but probably not meant.

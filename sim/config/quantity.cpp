@@ -178,7 +178,7 @@ struct DimensionWords {
   std::string_view legal;
 };
 
-constexpr std::array<DimensionWords, 5> kDimensions = {{
+constexpr std::array<DimensionWords, 7> kDimensions = {{
     {Dimension::kSize, "a size", "80", "GiB",
      "GB, MB, kB, B, TB (powers of 1000), GiB, MiB, KiB, TiB (powers of 1024)"},
     {Dimension::kRate, "a rate", "25", "GB/s",
@@ -186,6 +186,8 @@ constexpr std::array<DimensionWords, 5> kDimensions = {{
     {Dimension::kTime, "a time", "1.5", "us", "s, ms, us, ns"},
     {Dimension::kCompute, "a compute rate", "312", "TFLOP/s", "TFLOP/s, PFLOP/s, GFLOP/s, MFLOP/s"},
     {Dimension::kPower, "a power", "700", "W", "W, kW, MW"},
+    {Dimension::kDuration, "a duration", "30", "min", "s, min, h, d"},
+    {Dimension::kCarbon, "a carbon intensity", "400", "g/kWh", "g/kWh, kg/kWh, kg/MWh"},
 }};
 
 const DimensionWords& words_of(Dimension dimension) {
@@ -194,10 +196,22 @@ const DimensionWords& words_of(Dimension dimension) {
 }
 
 std::vector<Unit> make_units() {
-  std::vector<Unit> units = {
-      {"s", Dimension::kTime, 1},     {"ms", Dimension::kTime, 1e-3},   {"us", Dimension::kTime, 1e-6},
-      {"µs", Dimension::kTime, 1e-6}, {"μs", Dimension::kTime, 1e-6},   {"ns", Dimension::kTime, 1e-9},
-      {"W", Dimension::kPower, 1},    {"kW", Dimension::kPower, kKilo}, {"MW", Dimension::kPower, kMega}};
+  std::vector<Unit> units = {{"s", Dimension::kTime, 1},
+                             {"ms", Dimension::kTime, 1e-3},
+                             {"us", Dimension::kTime, 1e-6},
+                             {"µs", Dimension::kTime, 1e-6},
+                             {"μs", Dimension::kTime, 1e-6},
+                             {"ns", Dimension::kTime, 1e-9},
+                             {"W", Dimension::kPower, 1},
+                             {"kW", Dimension::kPower, kKilo},
+                             {"MW", Dimension::kPower, kMega},
+                             {"s", Dimension::kDuration, 1},
+                             {"min", Dimension::kDuration, 60},
+                             {"h", Dimension::kDuration, 3600},
+                             {"d", Dimension::kDuration, 86400},
+                             {"g/kWh", Dimension::kCarbon, 1},
+                             {"kg/kWh", Dimension::kCarbon, kKilo},
+                             {"kg/MWh", Dimension::kCarbon, 1}};
   const std::vector<std::pair<std::string, double>> decimal = {{"", 1},      {"k", kKilo}, {"M", kMega},
                                                                {"G", kGiga}, {"T", kTera}, {"P", 1e15}};
   const std::vector<std::pair<std::string, double>> binary = {
@@ -268,6 +282,10 @@ std::string_view base_unit(Dimension dimension) {
       return "FLOP/s";
     case Dimension::kPower:
       return "W";
+    case Dimension::kDuration:
+      return "s";
+    case Dimension::kCarbon:
+      return "g/kWh";
   }
   return "";
 }

@@ -22,12 +22,23 @@ struct Parsed {
 };
 
 /// What a quantity measures.
-enum class Dimension { kSize, kRate, kTime, kCompute, kPower };
+enum class Dimension {
+  kSize,
+  kRate,
+  /// Of hardware: up to seconds.
+  kTime,
+  kCompute,
+  kPower,
+  /// Of a whole run: from seconds to days.
+  kDuration,
+  /// CO2 per energy, in grams per kilowatt-hour.
+  kCarbon,
+};
 
-/// "a size", "a rate", "a time", "a compute rate" or "a power".
+/// "a size", "a rate", "a time", "a compute rate", "a power", "a duration" or "a carbon intensity".
 std::string dimension_name(Dimension dimension);
 
-/// The unit that values of a dimension are kept in: "B", "B/s", "s", "FLOP/s" or "W".
+/// The unit that values of a dimension are kept in: "B", "B/s", "s", "FLOP/s", "W" or "g/kWh".
 std::string_view base_unit(Dimension dimension);
 
 /// A quantity as somebody would write it, such as "80 GiB".

@@ -64,7 +64,7 @@ Reader<double> as_number(NumberRange range = {});
 Reader<double> as_quantity(Dimension dimension, NumberRange range = kPositive);
 /// true or false.
 Reader<bool> as_flag();
-///
+
 /// The error for a word that is no choice: says when it is known but `unsupported`, else what may be meant.
 std::string choice_fault(const std::string& word, const std::vector<std::string>& legal,
                          const std::vector<std::string>& unsupported);

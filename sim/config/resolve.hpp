@@ -27,8 +27,7 @@ void expand_nic_bandwidth(Value& cluster, const std::string& path, Report& repor
 /// Replaces names and `extends` by what they stand for.
 class Resolver {
  public:
-  ///   /// Problems of all files that get read go to `reading`, and so do the fields that nothing was found
-  ///   for.
+  /// Problems of all files that get read go to `reading`, and so do the fields that nothing was found for.
   explicit Resolver(Reading& reading) : report_(reading.report), unread_(reading.unread) {}
 
   /// The mapping that `value` (a preset name, a path, or a mapping with or without `extends`) stands for, its

@@ -65,12 +65,11 @@ class Section {
 
   /// The value of a key as it is, or null; from now on the key is a known one.
   const Value* raw(std::string_view key);
-  ///   /// A mapping below a key; nothing when the key is missing (which is reported if it is `required`) or
-  ///   no mapping.
-  /// `expects` says in messages what else could stand there.
+  /// A mapping below a key; nothing when the key is missing (which is reported if it is `required`) or no
+  /// mapping. `expects` says in messages what else could stand there.
   std::optional<Section> mapping(std::string_view key, bool required,
                                  const std::string& expects = "a mapping (lines of 'key: value')");
-  ///   /// The items of a list below a key, each read by `reader`; empty when the key is missing.
+  /// The items of a list below a key, each read by `reader`; empty when the key is missing.
   template <class T>
   std::vector<T> list(std::string_view key, const Reader<T>& reader) {
     if (recorder() != nullptr) recorder()->list(field(key), reader.form);

@@ -23,6 +23,13 @@ hardware::ClusterSpec read_cluster(Section& section);
 /// Reads the `plan` mapping into a plan whose `gpus` is known already, and works out what it leaves open.
 void read_plan(Section& section, plan::ParallelPlan& plan);
 
+/// Reads the `run` mapping, if there is one; what a node draws beside its GPUs follows from the cluster.
+std::optional<training::TrainingSpec> read_run(Section& top, const hardware::ClusterSpec& cluster);
+
+/// In what a run that was read contradicts a legal plan.
+Problems check_run(const training::TrainingSpec& spec, const plan::ParallelPlan& plan,
+                   const model::ModelSpec& model);
+
 /// Reads a whole configuration, without names in it, only for what `recorder` learns of it.
 void record_keys(Value root, Recorder& recorder);
 

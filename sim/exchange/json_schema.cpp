@@ -64,6 +64,10 @@ std::string units(Dimension dimension) {
       return "[kMGTP]?FLOP(/s|S)";
     case Dimension::kPower:
       return "(W|kW|MW)";
+    case Dimension::kDuration:
+      return "(s|min|h|d)";
+    case Dimension::kCarbon:
+      return "(g/kWh|kg/kWh|kg/MWh)";
   }
   return "";
 }

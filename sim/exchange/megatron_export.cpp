@@ -204,10 +204,30 @@ class Exporter {
     if (plan_.shard_group > 0 && plan_.is_hybrid())
       untold("plan.sharding.group",
              "copies of " + std::to_string(plan_.shard_group) + " ranks have no option here");
+    offload();
     const bool gathers = plan_.sharding == Sharding::kZero2 || plan_.sharding == Sharding::kZero3;
     const plan::Framework usual = gathers ? plan::Framework::kFsdp : plan::Framework::kMegatron;
     if (plan_.framework != usual)
       untold("software.framework", to_string(plan_.framework) + "; this is a command for Megatron-LM");
+    if (gathers) units();
+  }
+
+  void offload() {
+    if (plan_.sharding == Sharding::kZero1 && plan_.offload.optimizer == plan::OffloadTarget::kCpu) {
+      add("--optimizer-cpu-offload");
+      // Megatron-LM refuses the one without the other.
+      add("--use-precision-aware-optimizer");
+    } else if (plan_.offload.active()) {
+      untold("plan.sharding.offload", "only the optimizer of stage 1 has an option, to the CPU");
+    }
+  }
+
+  void units() {
+    const plan::ShardUnits usual;
+    if (plan_.units.layers != usual.layers || plan_.units.parameters > 0)
+      untold("plan.sharding", "every layer is a unit; unit_layers and unit_parameters have no option");
+    if (plan_.units.gathered != usual.gathered || plan_.units.backward_prefetch != usual.backward_prefetch)
+      untold("plan.sharding", "gathered_units and backward_prefetch have no option");
   }
 
   void overlap() {

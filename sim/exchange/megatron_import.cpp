@@ -264,6 +264,19 @@ class Megatron {
     }
   }
 
+  /// Whether the optimizer's shard lives in the host's memory; says so when there is no shard.
+  bool offloads() {
+    const bool megatron = arguments_.has("--optimizer-cpu-offload");
+    const bool deepspeed = arguments_.has("--cpu-optimizer");
+    if (!megatron && !deepspeed) return false;
+    const bool sharded = megatron ? arguments_.has("--use-distributed-optimizer")
+                                  : arguments_.count("--zero-stage").value_or(0) > 0;
+    const char* option = megatron ? "--optimizer-cpu-offload" : "--cpu-optimizer";
+    if (!sharded)
+      out_.remark(Reason::kUnsupported, option, "only a sharded optimizer is offloaded; it stays on the GPU");
+    return sharded;
+  }
+
   void data_parallel() {
     const std::map<std::string, std::string> strategies = {
         {"no_shard", "none"}, {"optim", "zero1"}, {"optim_grads", "zero2"}, {"optim_grads_params", "zero3"}};
@@ -284,7 +297,12 @@ class Megatron {
       const std::int64_t zero = arguments_.count("--zero-stage").value_or(0);
       if (arguments_.has("--deepspeed"))
         out_.set("software.framework", std::string("deepspeed"), "--deepspeed");
-      if (zero > 0) {
+      if (offloads()) {
+        const std::int64_t stage = std::max<std::int64_t>(zero, 1);
+        out_.set(
+            "plan.sharding", "{stage: " + std::to_string(stage) + ", offload: {optimizer: cpu}}",
+            arguments_.has("--cpu-optimizer") ? "--zero-stage, --cpu-optimizer" : "--optimizer-cpu-offload");
+      } else if (zero > 0) {
         out_.set("plan.sharding", "zero" + std::to_string(zero), "--zero-stage");
       } else {
         out_.set("plan.sharding", std::string(distributed ? "zero1" : "none"),

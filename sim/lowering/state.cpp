@@ -152,6 +152,16 @@ double moment_bytes(plan::Optimizer optimizer) {
   return 0.0;
 }
 
+Bytes checkpoint_bytes(const model::ModelSpec& model, const plan::ParallelPlan& plan) {
+  plan::ParallelPlan whole = plan;
+  whole.tensor_parallel = whole.pipeline_parallel = whole.virtual_pipeline = 1;
+  whole.pipeline_layout.clear();
+  const auto trained = static_cast<double>(trained_stage_parameters(model, whole, 0));
+  const bool both = plan.precision != plan::Precision::kFp32 && plan.framework != Framework::kFsdp;
+  const double copy = both ? static_cast<double>(plan.element_bytes()) : 0.0;
+  return std::llround(trained * (4.0 + copy + moment_bytes(plan.optimizer)));
+}
+
 std::vector<std::int64_t> weights_of_stage(const model::ModelSpec& model, const plan::ParallelPlan& plan,
                                            std::int64_t stage) {
   std::int64_t left = trained_stage_parameters(model, plan, stage);

@@ -47,6 +47,11 @@ Bytes host_state_bytes(const model::ModelSpec& model, const plan::ParallelPlan& 
 Bytes host_memory_of_fullest_node(const model::ModelSpec& model, const plan::ParallelPlan& plan,
                                   const hardware::ClusterSpec& cluster);
 
+/// What a checkpoint holds of the whole model: trained parameters as the optimizer has them (in fp32, and in
+/// compute precision too where both are kept) and the optimizer's moments. 14 bytes for each parameter with
+/// Adam and mixed precision, 12 where fp32 parameters are all there is.
+Bytes checkpoint_bytes(const model::ModelSpec& model, const plan::ParallelPlan& plan);
+
 /// `count` or a shard of it, rounded up.
 std::int64_t shard_of(std::int64_t count, bool sharded, const plan::ParallelPlan& plan);
 

@@ -2,10 +2,12 @@
 #include <array>
 #include <cstdio>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/report/csv_cells.hpp"
 #include "sim/report/sweep_rows.hpp"
+#include "sim/report/training.hpp"
 #include "sim/report/writers.hpp"
 
 namespace trainsim::report {
@@ -68,6 +70,7 @@ std::vector<sweep::Cell> scalar_cells(const Summary& summary) {
     name += "_s";
     cells.push_back(real(name.c_str(), summary.breakdown[c]));
   }
+  for (sweep::Cell& cell : training_cells(summary)) cells.push_back(std::move(cell));
   return cells;
 }
 

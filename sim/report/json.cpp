@@ -6,6 +6,7 @@
 #include "sim/report/json_dump.hpp"
 #include "sim/report/network.hpp"
 #include "sim/report/sensitivity.hpp"
+#include "sim/report/training.hpp"
 #include "sim/report/writers.hpp"
 
 namespace trainsim::report {
@@ -61,6 +62,18 @@ Json lora(const plan::Lora& lora) {
   return {{"rank", lora.rank}, {"modules", modules}};
 }
 
+Json sharded_units(const plan::ParallelPlan& plan) {
+  if (plan.sharding != plan::Sharding::kZero2 && plan.sharding != plan::Sharding::kZero3) return nullptr;
+  Json json = {{"layers", plan.units.layers},
+               {"parameters", plan.units.parameters > 0 ? Json(plan.units.parameters) : Json(nullptr)},
+               {"gathered", plan.units.gathered},
+               {"backward_prefetch", nullptr}};
+  if (plan.units.parameters > 0) json["layers"] = nullptr;
+  if (plan.sharding == plan::Sharding::kZero3)
+    json["backward_prefetch"] = plan::to_string(plan.units.backward_prefetch);
+  return json;
+}
+
 Json plan_json(const Summary& summary) {
   const plan::ParallelPlan& plan = summary.plan;
   return {{"gpus", plan.gpus},
@@ -80,6 +93,7 @@ Json plan_json(const Summary& summary) {
           {"lora", lora(plan.lora)},
           {"sharding", plan::to_string(plan.sharding)},
           {"shard_ranks", plan.shard_ranks()},
+          {"sharded_units", sharded_units(plan)},
           {"offload_optimizer", plan::to_string(plan.offload.optimizer)},
           {"offload_parameters", plan::to_string(plan.offload.parameters)},
           {"precision", plan::to_string(plan.precision)},
@@ -296,6 +310,7 @@ Json to_tree(const Summary& summary) {
   json["uncertainty"] = uncertainty_json(summary.uncertainty);
   json["sensitivity"] = sensitivity_json(summary);
   json["jitter"] = jitter_json(summary.jitter);
+  if (summary.run) json["run"] = training_json(*summary.run);
   json["breakdown"] = by_cause(summary.breakdown);
   json["kernels"] = kernels(summary);
   json["communication"] = transfers_json(summary);
@@ -337,6 +352,7 @@ void check_assertion_early(const std::string& text) {
   any.bubble_ratio_theory = 0;
   any.uncertainty = Uncertainty{};
   any.jitter = JitterResult{};
+  any.run = complete_run();
   any.plan.global_batch_size = 1;
   if (!late) number_at(to_tree(any), text, assertion);
 }

@@ -8,6 +8,7 @@
 #include "sim/report/format.hpp"
 #include "sim/report/memory.hpp"
 #include "sim/report/network.hpp"
+#include "sim/training/duration_text.hpp"
 
 namespace trainsim::report {
 
@@ -21,6 +22,8 @@ Seconds of(const Summary& summary, Cause cause) {
 
 /// Differences from the closed form below this are rounding and not worth a sentence.
 constexpr double kNoticeable = 5e-4;
+/// Goodput that is worth a sentence.
+constexpr double kNoticeableGoodput = 0.005;
 
 std::string closed_form(const Summary& summary) {
   const plan::ParallelPlan& plan = summary.plan;
@@ -135,6 +138,18 @@ std::vector<std::string> explain(const Summary& summary) {
   }
   notes.push_back(memory_note(summary));
   return notes;
+}
+
+std::vector<std::string> training_notes(const training::TrainingRun& run) {
+  if (!run.failures || !run.failures->daly_goodput) return {};
+  const training::FailureResult& failures = *run.failures;
+  const double gain = *failures.daly_goodput - *failures.expected_goodput;
+  if (gain < kNoticeableGoodput) return {};
+  const bool seldom = failures.daly_interval < run.checkpoint->interval;
+  return {"Checkpoints every " + training::duration_text(run.checkpoint->interval) + " are too " +
+          (seldom ? "seldom" : "many") + ": every " + training::duration_text(failures.daly_interval) +
+          " would raise goodput from " + percent(*failures.expected_goodput) + " to " +
+          percent(*failures.daly_goodput) + " (closed form)."};
 }
 
 }  // namespace trainsim::report

@@ -15,6 +15,7 @@
 #include "sim/program/job.hpp"
 #include "sim/program/timeline.hpp"
 #include "sim/program/traffic.hpp"
+#include "sim/training/training_run.hpp"
 
 namespace trainsim::report {
 
@@ -263,6 +264,8 @@ struct Summary {
   std::optional<Sensitivity> sensitivity;
   /// Only with steps and jitter.
   std::optional<JitterResult> jitter;
+  /// Only with a section `run`.
+  std::optional<training::TrainingRun> run;
   std::vector<std::string> warnings;
   /// Sentences that explain the numbers, most important first.
   std::vector<std::string> notes;

@@ -3,7 +3,9 @@
 
 #include "sim/report/format.hpp"
 #include "sim/report/network.hpp"
+#include "sim/report/rows.hpp"
 #include "sim/report/sensitivity.hpp"
+#include "sim/report/training.hpp"
 #include "sim/report/writers.hpp"
 
 namespace trainsim::report {
@@ -12,19 +14,11 @@ namespace {
 
 using program::Cause;
 
-constexpr std::size_t kLabelWidth = 22;
-/// Lines are wrapped to this.
-constexpr std::size_t kTextWidth = 110;
 constexpr std::size_t kKernelRows = 8;
 /// Share of the step time that a constant must move to be named.
 constexpr double kSmallEffect = 0.005;
 /// Stages shown before the table is cut in the middle.
 constexpr std::size_t kStageRows = 16;
-
-std::string row(const std::string& label, const std::string& value) {
-  const std::size_t indent = kLabelWidth + 2;
-  return "  " + pad_right(label, kLabelWidth) + wrap(value, kTextWidth - indent, indent) + "\n";
-}
 
 /// A row whose value is aligned already.
 std::string table_row(const std::string& label, const std::string& value) {
@@ -74,12 +68,12 @@ std::string head(const Summary& summary) {
   std::string text = summary.name;
   if (!summary.description.empty()) text = wrap(text + ": " + summary.description, kTextWidth - 2, 2);
   text += "\n";
-  text += row("model", summary.model.name + ", " + count(summary.parameters) + " parameters, sequence " +
-                           std::to_string(summary.model.sequence_length));
-  text += row("cluster", std::to_string(summary.plan.gpus) + " x " + summary.gpu_name + " (" +
-                             summary.cluster_name + ")");
-  text += row("plan", plan_line(summary));
-  return text + row("", settings_line(summary));
+  text += text_row("model", summary.model.name + ", " + count(summary.parameters) + " parameters, sequence " +
+                                std::to_string(summary.model.sequence_length));
+  text += text_row("cluster", std::to_string(summary.plan.gpus) + " x " + summary.gpu_name + " (" +
+                                  summary.cluster_name + ")");
+  text += text_row("plan", plan_line(summary));
+  return text + text_row("", settings_line(summary));
 }
 
 std::string verdict(const Summary& summary) {
@@ -99,27 +93,28 @@ std::string verdict(const Summary& summary) {
 
 std::string result(const Summary& summary) {
   std::string text = "\nResult of one training step\n";
-  text += row("step time", duration(summary.step_time));
-  text += row("throughput", count(summary.tokens_per_second) + " tokens/s, " +
-                                number(summary.tokens_per_second_per_gpu) + " per GPU, " +
-                                number(summary.samples_per_second) + " sequences/s");
-  text += row("MFU / HFU", percent(summary.mfu) + " / " + percent(summary.hfu) + " of " +
-                               number(summary.peak_flops / kTera) + " TFLOP/s dense " +
-                               plan::to_string(summary.plan.precision) + " peak (" +
-                               number(summary.model_tflops_per_gpu) + " / " +
-                               number(summary.hardware_tflops_per_gpu) + " TFLOP/s per GPU)");
-  text += row("bubble ratio", percent(summary.bubble_ratio) +
-                                  (summary.bubble_ratio_theory
-                                       ? " (closed form " + percent(*summary.bubble_ratio_theory) + ")"
-                                       : ""));
-  text += row("scaling efficiency", percent(summary.scaling_efficiency) + " of " +
-                                        std::to_string(summary.plan.gpus) +
-                                        " GPUs without communication, bubble or recomputation");
-  text += row("peak memory", gib(summary.peak_memory) + " of " + gib(summary.memory_capacity) + " less " +
-                                 gib(summary.memory_reserve) + " reserve: " + verdict(summary));
+  text += text_row("step time", duration(summary.step_time));
+  text += text_row("throughput", count(summary.tokens_per_second) + " tokens/s, " +
+                                     number(summary.tokens_per_second_per_gpu) + " per GPU, " +
+                                     number(summary.samples_per_second) + " sequences/s");
+  text += text_row("MFU / HFU", percent(summary.mfu) + " / " + percent(summary.hfu) + " of " +
+                                    number(summary.peak_flops / kTera) + " TFLOP/s dense " +
+                                    plan::to_string(summary.plan.precision) + " peak (" +
+                                    number(summary.model_tflops_per_gpu) + " / " +
+                                    number(summary.hardware_tflops_per_gpu) + " TFLOP/s per GPU)");
+  text += text_row("bubble ratio", percent(summary.bubble_ratio) +
+                                       (summary.bubble_ratio_theory
+                                            ? " (closed form " + percent(*summary.bubble_ratio_theory) + ")"
+                                            : ""));
+  text += text_row("scaling efficiency", percent(summary.scaling_efficiency) + " of " +
+                                             std::to_string(summary.plan.gpus) +
+                                             " GPUs without communication, bubble or recomputation");
+  text +=
+      text_row("peak memory", gib(summary.peak_memory) + " of " + gib(summary.memory_capacity) + " less " +
+                                  gib(summary.memory_reserve) + " reserve: " + verdict(summary));
   if (summary.host_memory > 0) {
-    text += row("host memory", gib(summary.host_memory) + " of " + gib(summary.host_memory_capacity) +
-                                   " of the fullest node, for offloaded state");
+    text += text_row("host memory", gib(summary.host_memory) + " of " + gib(summary.host_memory_capacity) +
+                                        " of the fullest node, for offloaded state");
   }
   return text;
 }
@@ -165,27 +160,28 @@ std::string jitter_lines(const Summary& summary) {
   std::string text = "\nWith jitter: " + std::to_string(jitter.steps) + " steps; GPUs " +
                      percent(jitter.compute) + ", NICs " + percent(jitter.network) +
                      " (standard deviation, only slower), seed " + std::to_string(jitter.seed) + "\n";
-  text += row("mean", duration(jitter.mean) + more(jitter.mean));
-  text += row("half within", duration(jitter.p50) + more(jitter.p50));
-  text += row("90 % within", duration(jitter.p90) + more(jitter.p90));
-  return text + row("99 % within", duration(jitter.p99) + more(jitter.p99));
+  text += text_row("mean", duration(jitter.mean) + more(jitter.mean));
+  text += text_row("half within", duration(jitter.p50) + more(jitter.p50));
+  text += text_row("90 % within", duration(jitter.p90) + more(jitter.p90));
+  return text + text_row("99 % within", duration(jitter.p99) + more(jitter.p99));
 }
 
 std::string uncertainty_table(const Summary& summary) {
   if (!summary.uncertainty) return "";
   const Uncertainty& uncertainty = *summary.uncertainty;
   std::string text = "\nHow sure the step time is\n";
-  text += row("between", duration(uncertainty.low) + " and " + duration(uncertainty.high) + " in 90 % of " +
-                             std::to_string(uncertainty.samples) + " samples of the constants (seed " +
-                             std::to_string(uncertainty.seed) + ")");
+  text +=
+      text_row("between", duration(uncertainty.low) + " and " + duration(uncertainty.high) + " in 90 % of " +
+                              std::to_string(uncertainty.samples) + " samples of the constants (seed " +
+                              std::to_string(uncertainty.seed) + ")");
   std::string label = "hangs on";
   for (const ConstantEffect& constant : uncertainty.constants) {
     if (constant.effect() < kSmallEffect * summary.step_time) break;
-    text += row(label, constant.name + ", " + constant.grade + ", " + constant.low + " to " + constant.high +
-                           ": " + effect_text(constant, summary.step_time));
+    text += text_row(label, constant.name + ", " + constant.grade + ", " + constant.low + " to " +
+                                constant.high + ": " + effect_text(constant, summary.step_time));
     label = "";
   }
-  return text + row("", "How far the model itself is off comes on top: docs/accuracy.md.");
+  return text + text_row("", "How far the model itself is off comes on top: docs/accuracy.md.");
 }
 
 std::string stage_row(const Summary& summary, const RankSummary& rank) {
@@ -246,9 +242,9 @@ std::string closing(const Summary& summary) {
 }  // namespace
 
 std::string to_text(const Summary& summary) {
-  return head(summary) + result(summary) + jitter_lines(summary) + uncertainty_table(summary) +
-         sensitivity_text(summary) + breakdown(summary) + stage_table(summary) + network_tables(summary) +
-         memory_table(summary) + kernel_table(summary) + closing(summary);
+  return head(summary) + result(summary) + training_block(summary) + jitter_lines(summary) +
+         uncertainty_table(summary) + sensitivity_text(summary) + breakdown(summary) + stage_table(summary) +
+         network_tables(summary) + memory_table(summary) + kernel_table(summary) + closing(summary);
 }
 
 }  // namespace trainsim::report

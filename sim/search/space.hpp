@@ -47,9 +47,8 @@ struct Enumeration {
 /// - virtual_pipeline: 1, and chunks that deal out the layers evenly, or the layers with embedding and head
 ///   counted as one each;
 /// - micro_batch_size: divisors of a replica's share of the batch, up to 64;
-/// - schedule: 1f1b and gpipe for one chunk, interleaved for several (of given ones those that suit; 1f1b for
-/// one
-///   stage);
+/// - schedule: 1f1b and gpipe for one chunk, interleaved for several (of given ones those that suit; 1f1b
+///   for one stage);
 /// - sequence_parallel: true with tensor parallelism if the configuration leaves it open, else as it says;
 /// - recompute: none, selective, attention with norms and activations, attention with the MLP, full, and as
 ///   few layers as make the plan fit;

@@ -125,6 +125,12 @@ class Import(unittest.TestCase):
         self.assertIn("# Unknown options: --some-new-option 5", self.yaml)
         self.assert_legal()
 
+    def test_offloading_needs_shards(self):
+        text = (FILES / "options.txt").read_text(encoding="utf-8") + " --optimizer-cpu-offload"
+        done = run("import", "-", input=text)
+        self.assertIn("--optimizer-cpu-offload: only a sharded optimizer is offloaded; it stays on the GPU", done.stderr)
+        self.assertNotIn("offload", yaml.safe_load(done.stdout)["plan"]["sharding"])
+
     def test_standard_input(self):
         done = run("import", "-", input=(FILES / "options.txt").read_text(encoding="utf-8"))
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -314,6 +320,23 @@ class Export(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("# Not said: plan.lora: Megatron-LM trains all weights", done.stdout)
         self.assertIn("not said by the script: plan.lora: Megatron-LM trains all weights", done.stderr)
+
+    def test_an_offloaded_optimizer_there_and_back(self):
+        sharding = "plan.sharding={stage: 1, offload: {optimizer: cpu}}"
+        done = run("export", "gpt175b", "--to", "megatron", "--set", sharding)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for words in ["--use-distributed-optimizer", "--optimizer-cpu-offload", "--use-precision-aware-optimizer"]:
+            self.assertIn(words, done.stdout)
+        back = run("import", "-", input=done.stdout)
+        self.assertEqual(back.returncode, 0, back.stderr)
+        self.assertEqual(yaml.safe_load(back.stdout)["plan"]["sharding"], {"stage": 1, "offload": {"optimizer": "cpu"}})
+
+    def test_units_without_options(self):
+        done = run("export", "mpt-7b-fsdp", "--to", "megatron", "--set",
+                   "plan.sharding={stage: 3, unit_layers: 2, gathered_units: 3}")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("every layer is a unit; unit_layers and unit_parameters have no option", done.stderr)
+        self.assertIn("gathered_units and backward_prefetch have no option", done.stderr)
 
     def test_unknown_target(self):
         done = run("export", "gpt175b", "--to", "megatrn")

@@ -6,6 +6,7 @@
 #include "sim/cli/commands/factories.hpp"
 #include "sim/cli/exit_code.hpp"
 #include "sim/cli/output_file.hpp"
+#include "sim/cli/training.hpp"
 #include "sim/config/experiment.hpp"
 #include "sim/lowering/lower.hpp"
 #include "sim/report/check_report.hpp"
@@ -41,6 +42,11 @@ report::CheckReport check_report(const config::Experiment& experiment) {
        std::to_string((plan.gpus + experiment.cluster.gpus_per_node - 1) / experiment.cluster.gpus_per_node)},
       {"GPU memory", report::gib(experiment.cluster.gpu.memory) + ", " + report::gib(plan.memory_reserve) +
                          " of it reserved"}};
+  if (const std::vector<training::BatchStage> stages = stages_of(experiment); !stages.empty()) {
+    const std::string sizes =
+        stages.size() > 1 ? ", in " + std::to_string(stages.size()) + " batch sizes" : "";
+    report.derived.emplace_back("steps of the run", std::to_string(training::total_steps(stages)) + sizes);
+  }
   return report;
 }
 

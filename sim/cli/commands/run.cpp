@@ -21,6 +21,7 @@
 #include "sim/cli/report_file.hpp"
 #include "sim/cli/simulate.hpp"
 #include "sim/cli/trace_file.hpp"
+#include "sim/cli/training.hpp"
 #include "sim/cli/uncertainty.hpp"
 #include "sim/cli/verify_folding.hpp"
 #include "sim/cli/worker_pool.hpp"
@@ -117,6 +118,8 @@ class RunCommand : public Command {
     // Before the run itself, because SimGrid can't start again in the processes that are forked after it.
     std::optional<report::JitterResult> jitter;
     if (experiment.jitter.steps > 0) jitter = simulate_steps(experiment, available_processors(), progress);
+    const std::vector<training::StepResult> ramp =
+        simulate_ramp(experiment, available_processors(), progress);
     questions_.answer(subject_, experiment, {fold_, available_processors(), progress});
     Recording recording;
     const bool record = trace.wanted() || report_.wanted();
@@ -130,6 +133,7 @@ class RunCommand : public Command {
     bar.clear();
     if (!chosen.empty()) summary.notes.push_back("Recomputation: " + chosen);
     summary.jitter = jitter;
+    add_training_run(experiment, ramp, summary);
     summary.sensitivity = questions_.sensitivity();
     if (uncertainty) summary.uncertainty = scaled(std::move(*uncertainty), summary.step_time);
     if (folding_check) summary.notes.push_back(folding_check->compare(summary));

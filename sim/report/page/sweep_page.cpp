@@ -26,7 +26,7 @@ using sweep::Row;
 constexpr std::size_t kMostPoints = 4096;
 
 /// Columns of rows that the page shows.
-constexpr std::array<std::string_view, 20> kColumns = {"gpus",
+constexpr std::array<std::string_view, 23> kColumns = {"gpus",
                                                        "tensor_parallel",
                                                        "pipeline_parallel",
                                                        "virtual_pipeline",
@@ -45,7 +45,10 @@ constexpr std::array<std::string_view, 20> kColumns = {"gpus",
                                                        "memory_headroom_bytes",
                                                        "error",
                                                        "point",
-                                                       "points"};
+                                                       "points",
+"run_days",
+"run_cost",
+"run_currency"};
 
 Json json_of(const Cell* cell) {
   if (cell == nullptr || cell->kind == CellKind::kNone) return nullptr;

@@ -138,6 +138,27 @@ TEST(Quantity, Powers) {
   EXPECT_NE(parse_quantity("0.7 kw", Dimension::kPower).error.find("did you mean kW?"), std::string::npos);
 }
 
+TEST(Quantity, ReadsDurationsOfRunsApartFromTimesOfHardware) {
+  EXPECT_EQ(quantity("30 s", Dimension::kDuration), 30);
+  EXPECT_EQ(quantity("10 min", Dimension::kDuration), 600);
+  EXPECT_EQ(quantity("50_000 h", Dimension::kDuration), 1.8e8);
+  EXPECT_EQ(quantity("54 d", Dimension::kDuration), 54 * 86400);
+  EXPECT_EQ(parse_quantity("5 us", Dimension::kDuration).error,
+            "5 us is a time, but a duration is needed; units of a duration: s, min, h, d");
+  EXPECT_EQ(parse_quantity("5 h", Dimension::kTime).error,
+            "5 h is a duration, but a time is needed; units of a time: s, ms, us, ns");
+  EXPECT_EQ(parse_quantity("5", Dimension::kDuration).error,
+            "5 has no unit; write for example 5 min; units of a duration: s, min, h, d");
+}
+
+TEST(Quantity, ReadsCarbonIntensities) {
+  EXPECT_EQ(quantity("385 g/kWh", Dimension::kCarbon), 385);
+  EXPECT_EQ(quantity("0.385 kg/kWh", Dimension::kCarbon), 385);
+  EXPECT_EQ(quantity("385 kg/MWh", Dimension::kCarbon), 385);
+  EXPECT_EQ(parse_quantity("385 g", Dimension::kCarbon).error,
+            "385 g has the unknown unit 'g'; units of a carbon intensity: g/kWh, kg/kWh, kg/MWh");
+}
+
 TEST(Quantity, NeedsAUnit) {
   EXPECT_EQ(parse_quantity("3", Dimension::kTime).error,
             "3 has no unit; write for example 3 us; units of a time: s, ms, us, ns");

@@ -42,6 +42,14 @@ function axisName(axis) {
 const perToken = data.per === "token";
 const gpusVary = data.cost_front !== null;
 
+/** Whether all legal points have a number of the whole run, which a section `run` of the configuration gives them. */
+function hasRuns(id) {
+  return points.some(isLegal) && points.filter(isLegal).every((point) => typeof point[id] === "number");
+}
+
+const currencies = new Set(points.map((point) => point.run_currency).filter((name) => name));
+const currency = currencies.size === 1 ? "\u00a0" + [...currencies][0] : "";
+
 const metrics = [
   {id: "step_time_s", name: "Step time", write: duration, less: true},
   {id: "mfu", name: "MFU", write: percent, less: false},
@@ -51,6 +59,9 @@ const metrics = [
   {id: "time_s", name: "Time per million tokens", write: duration, less: true, when: perToken},
   {id: "gpu_hours", name: perToken ? "GPU-hours per 10⁹ tokens" : "GPU-hours per step", write: number, less: true,
     when: gpusVary},
+  {id: "run_days", name: "Days of the whole run", write: number, less: true, when: hasRuns("run_days")},
+  {id: "run_cost", name: "Cost of the whole run", write: (cost) => whole(cost) + currency, less: true,
+    when: hasRuns("run_cost")},
 ].filter((metric) => metric.when !== false);
 
 function metricOf(id) {

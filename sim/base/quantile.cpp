@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/report/quantile.hpp"
+#include "sim/base/quantile.hpp"
 
 #include <algorithm>
 #include <cstddef>
 
-namespace trainsim::report {
+namespace trainsim {
 
 double quantile(std::vector<double> values, double share) {
   std::sort(values.begin(), values.end());
@@ -14,4 +14,4 @@ double quantile(std::vector<double> values, double share) {
   return values[below] + (place - static_cast<double>(below)) * (values[above] - values[below]);
 }
 
-}  // namespace trainsim::report
+}  // namespace trainsim

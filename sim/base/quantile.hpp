@@ -2,10 +2,10 @@
 #pragma once
 #include <vector>
 
-namespace trainsim::report {
+namespace trainsim {
 
 /// The value below which a share in [0, 1] of the values lies, between two of them in proportion. REQUIRES:
 /// there are values.
 double quantile(std::vector<double> values, double share);
 
-}  // namespace trainsim::report
+}  // namespace trainsim

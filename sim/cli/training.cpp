@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/cli/training.hpp"
+
+#include <array>
+#include <cstdio>
+#include <stdexcept>
+#include <string>
+
+#include "sim/cli/simulate.hpp"
+#include "sim/cli/worker_pool.hpp"
+#include "sim/lowering/state.hpp"
+#include "sim/report/notes.hpp"
+
+namespace trainsim::cli {
+
+namespace {
+
+using program::Cause;
+
+/// Causes under which a GPU computes.
+constexpr std::array<Cause, 4> kComputing = {Cause::kForward, Cause::kBackward, Cause::kRecompute,
+                                             Cause::kOptimizer};
+
+Seconds computing(const std::array<Seconds, program::kCauses>& by_cause) {
+  Seconds sum = 0;
+  for (const Cause cause : kComputing) sum += by_cause[static_cast<std::size_t>(cause)];
+  return sum;
+}
+
+training::StepResult step_of(const report::Summary& summary) {
+  return {summary.step_time, computing(summary.breakdown) / summary.step_time};
+}
+
+/// Both numbers as text that reads back exactly.
+std::string to_text(const training::StepResult& step) {
+  std::array<char, 80> text{};
+  std::snprintf(text.data(), text.size(), "%.17g %.17g", step.step_time, step.utilization);
+  return text.data();
+}
+
+training::StepResult from_text(const std::string& text) {
+  std::size_t end = 0;
+  const double step_time = std::stod(text, &end);
+  return {step_time, std::stod(text.substr(end))};
+}
+
+training::StepResult simulate_batch(config::Experiment experiment, std::int64_t batch) {
+  experiment.plan.global_batch_size = batch;
+  const program::Job job = build_job(experiment, true);
+  const program::Timeline timeline = run_job(experiment, job, {});
+  Seconds sum = 0;
+  for (std::size_t i = 0; i < job.ranks.size(); ++i)
+    sum += static_cast<double>(job.ranks[i].represents) * computing(timeline.ranks[i].by_cause);
+  return {timeline.step_time, sum / static_cast<double>(job.world_size) / timeline.step_time};
+}
+
+training::Setting setting_of(const config::Experiment& experiment) {
+  const hardware::ClusterSpec& cluster = experiment.cluster;
+  const std::int64_t gpus = experiment.plan.gpus;
+  training::Setting setting;
+  setting.machine.gpus = gpus;
+  setting.machine.nodes = (gpus + cluster.gpus_per_node - 1) / cluster.gpus_per_node;
+  setting.machine.waiting_power = cluster.gpu.static_power;
+  setting.machine.computing_power = cluster.gpu.power_limit;
+  setting.sequence_length = experiment.model.sequence_length;
+  setting.state = lowering::checkpoint_bytes(experiment.model, experiment.plan);
+  return setting;
+}
+
+}  // namespace
+
+std::vector<training::BatchStage> stages_of(const config::Experiment& experiment) {
+  if (!experiment.run) return {};
+  return batch_stages(*experiment.run, {experiment.plan.global_batch_size, experiment.model.sequence_length});
+}
+
+std::vector<training::StepResult> simulate_ramp(const config::Experiment& experiment, std::size_t workers,
+                                                const std::function<void(double)>& progress) {
+  const std::vector<training::BatchStage> stages = stages_of(experiment);
+  if (stages.size() < 2) return {};
+  std::vector<training::StepResult> steps(stages.size() - 1);
+  std::size_t done = 0;
+  run_forked(
+      steps.size(), workers,
+      [&](std::size_t i) { return to_text(simulate_batch(experiment, stages[i].batch)); },
+      [&](std::size_t i, const WorkResult& result) {
+        if (!result.done) {
+          throw std::runtime_error("a step of " + std::to_string(stages[i].batch) +
+                                   " sequences failed: " + result.text);
+        }
+        steps[i] = from_text(result.text);
+        progress(static_cast<double>(++done) / static_cast<double>(steps.size()));
+      });
+  return steps;
+}
+
+void add_training_run(const config::Experiment& experiment, const std::vector<training::StepResult>& ramp,
+                      report::Summary& summary) {
+  if (!experiment.run) return;
+  const std::vector<training::BatchStage> stages = stages_of(experiment);
+  const double longer = summary.jitter ? summary.jitter->mean / summary.step_time : 1.0;
+  std::vector<training::RunStage> list;
+  list.reserve(stages.size());
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    training::StepResult step = i < ramp.size() ? ramp[i] : step_of(summary);
+    step.step_time *= longer;
+    list.push_back({stages[i], step});
+  }
+  summary.run = training::training_run(*experiment.run, list, setting_of(experiment));
+  const std::vector<std::string>& warnings = summary.run->warnings;
+  summary.warnings.insert(summary.warnings.end(), warnings.begin(), warnings.end());
+  const std::vector<std::string> notes = report::training_notes(*summary.run);
+  summary.notes.insert(summary.notes.end(), notes.begin(), notes.end());
+}
+
+}  // namespace trainsim::cli

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/report/training.hpp"
+
+#include "sim/report/csv_cells.hpp"
+#include "sim/report/format.hpp"
+#include "sim/report/rows.hpp"
+#include "sim/training/duration_text.hpp"
+
+namespace trainsim::report {
+
+namespace {
+
+using training::duration_text;
+using training::TrainingRun;
+
+/// Kilowatt-hours from which megawatt-hours read better, and the same of kilograms.
+constexpr double kLarge = 10'000;
+
+std::string length_row(const TrainingRun& run) {
+  return text_row("length", count(run.tokens) + " tokens: " + std::to_string(run.steps) + " steps");
+}
+
+std::string time_row(const TrainingRun& run) {
+  std::string text = duration_text(run.wall.total());
+  if (!run.checkpoint) text += ", without checkpoints and failures";
+  if (run.wall.total() > run.wall.work) text += ", of which steps " + duration_text(run.wall.work);
+  if (run.failures) {
+    text += "; with luck " + duration_text(run.failures->wall.p10) + ", without " +
+            duration_text(run.failures->wall.p90) + " (P10 and P90)";
+  }
+  return text_row("time", text);
+}
+
+/// Steps below the full batch.
+struct Ramp {
+  std::int64_t samples = 0;
+  Seconds time = 0;
+};
+
+Ramp ramp_of(const TrainingRun& run) {
+  Ramp ramp;
+  for (std::size_t i = 0; i + 1 < run.stages.size(); ++i) {
+    const training::RunStage& each = run.stages[i];
+    ramp.samples += each.stage.steps * each.stage.batch;
+    ramp.time += static_cast<double>(each.stage.steps) * each.step.step_time;
+  }
+  return ramp;
+}
+
+std::string ramp_row(const TrainingRun& run) {
+  if (run.stages.size() < 2) return "";
+  const Ramp ramp = ramp_of(run);
+  const training::RunStage& full = run.stages.back();
+  const Seconds at_full =
+      static_cast<double>(ramp.samples) / static_cast<double>(full.stage.batch) * full.step.step_time;
+  return text_row("batch ramp", "from " + std::to_string(run.stages.front().stage.batch) + " to " +
+                                    std::to_string(full.stage.batch) + " sequences in " +
+                                    std::to_string(run.stages.size()) +
+                                    " sizes, each simulated: " + duration_text(ramp.time) + ", against " +
+                                    duration_text(at_full) + " with the full batch");
+}
+
+std::string cost_rows(const TrainingRun& run) {
+  std::string text = text_row("GPU-hours", count(run.gpu_hours));
+  if (run.cost) {
+    text += text_row("cost", count(run.cost->amount) + " " + run.cost->price.currency + " at " +
+                                 number(run.cost->price.per_gpu_hour, 3) + " " + run.cost->price.currency +
+                                 " per GPU-hour");
+  }
+  return text;
+}
+
+std::string energy_rows(const TrainingRun& run) {
+  if (!run.energy) return text_row("energy", "not known: the GPU has no rated_power");
+  const training::Energy& energy = *run.energy;
+  const double energy_shown = energy.kilowatt_hours;
+  std::string text = text_row(
+      "energy",
+      (energy_shown < kLarge ? number(energy_shown) + " kWh" : number(energy_shown / kKilo) + " MWh") +
+          ": a GPU draws " + number(energy.gpu_power, 3) + " W in a step (computing " +
+          percent(energy.utilization) + " of it; estimated), a node " +
+          number(energy.node_overhead / kKilo, 2) + " kW beside its GPUs, PUE " + number(energy.pue, 3));
+  if (energy.co2) {
+    text += text_row(
+        "CO2", (*energy.co2 < kLarge ? number(*energy.co2) + " kg" : number(*energy.co2 / kKilo) + " t") +
+                   " at " + number(*energy.grid_intensity, 3) + " g/kWh");
+  } else {
+    text += text_row("CO2", "not known: give run.power.grid_intensity");
+  }
+  return text;
+}
+
+std::string checkpoint_row(const TrainingRun& run) {
+  if (!run.checkpoint) return "";
+  const training::CheckpointResult& checkpoint = *run.checkpoint;
+  std::string text = "every " + std::to_string(checkpoint.timing.interval) + " steps (" +
+                     duration_text(checkpoint.interval) + (checkpoint.chosen ? ", chosen" : "") + "), " +
+                     bytes_text(static_cast<double>(checkpoint.size)) + ", stopping training for " +
+                     duration_text(checkpoint.timing.stall);
+  if (checkpoint.timing.write > checkpoint.timing.stall)
+    text += " and written after " + duration_text(checkpoint.timing.write);
+  if (run.failures) {
+    text += "; best are " + duration_text(run.failures->daly_interval) + " (Daly) or " +
+            duration_text(run.failures->young_interval) + " (Young)";
+  }
+  return text_row("checkpoints", text);
+}
+
+std::string share(Seconds part, const TrainingRun& run) {
+  return percent(part / run.wall.total());
+}
+
+std::string goodput_rows(const TrainingRun& run) {
+  std::string text;
+  if (run.failures) {
+    const training::FailureResult& failures = *run.failures;
+    text += text_row("failures", number(failures.count, 3) + ", one every " +
+                                     duration_text(failures.hazard.mtbf) + ", each with a restart of " +
+                                     duration_text(failures.hazard.restart));
+  }
+  if (run.goodput >= 1) return text;
+  std::string goodput = percent(run.goodput);
+  if (run.failures) {
+    const training::FailureResult& failures = *run.failures;
+    goodput += " (P10 " + percent(failures.goodput.p10) + ", P90 " + percent(failures.goodput.p90) + "; " +
+               std::to_string(failures.runs) + " runs, seed " + std::to_string(failures.seed) + ")";
+    if (failures.expected_goodput) {
+      goodput += "; closed form " + percent(*failures.expected_goodput) + ", with Daly's interval " +
+                 percent(*failures.daly_goodput);
+    }
+  }
+  text += text_row("goodput", goodput);
+  return text +
+         text_row("", "lost to checkpoints " + share(run.wall.checkpoints, run) + ", to steps done again " +
+                          share(run.wall.lost, run) + ", to restarts " + share(run.wall.restarts, run));
+}
+
+Json stages_json(const TrainingRun& run) {
+  Json list = Json::array();
+  for (const training::RunStage& each : run.stages) {
+    list.push_back({{"global_batch_size", each.stage.batch},
+                    {"steps", each.stage.steps},
+                    {"step_time_s", each.step.step_time}});
+  }
+  return list;
+}
+
+Json cost_json(const TrainingRun& run) {
+  if (!run.cost) return nullptr;
+  return {{"amount", run.cost->amount},
+          {"currency", run.cost->price.currency},
+          {"price_per_gpu_hour", run.cost->price.per_gpu_hour}};
+}
+
+Json optional_number(const std::optional<double>& number) {
+  return number ? Json(*number) : Json(nullptr);
+}
+
+Json energy_json(const TrainingRun& run) {
+  if (!run.energy) return nullptr;
+  const training::Energy& energy = *run.energy;
+  return {{"energy_kwh", energy.kilowatt_hours},
+          {"co2_kg", optional_number(energy.co2)},
+          {"gpu_utilization", energy.utilization},
+          {"gpu_power_w", energy.gpu_power},
+          {"node_overhead_w", energy.node_overhead},
+          {"pue", energy.pue},
+          {"grid_intensity_g_per_kwh", optional_number(energy.grid_intensity)}};
+}
+
+Json checkpoint_json(const TrainingRun& run) {
+  if (!run.checkpoint) return nullptr;
+  const training::CheckpointResult& checkpoint = *run.checkpoint;
+  return {{"interval_steps", checkpoint.timing.interval},
+          {"interval_s", checkpoint.interval},
+          {"chosen", checkpoint.chosen},
+          {"size_bytes", checkpoint.size},
+          {"stall_s", checkpoint.timing.stall},
+          {"write_s", checkpoint.timing.write}};
+}
+
+Json failures_json(const TrainingRun& run) {
+  if (!run.failures) return nullptr;
+  const training::FailureResult& failures = *run.failures;
+  return {{"mtbf_s", failures.hazard.mtbf},
+          {"restart_s", failures.hazard.restart},
+          {"runs", failures.runs},
+          {"seed", failures.seed},
+          {"expected", failures.count},
+          {"wall_p10_s", failures.wall.p10},
+          {"wall_p90_s", failures.wall.p90},
+          {"goodput_p10", failures.goodput.p10},
+          {"goodput_p90", failures.goodput.p90},
+          {"young_interval_s", failures.young_interval},
+          {"daly_interval_s", failures.daly_interval},
+          {"goodput_closed_form", optional_number(failures.expected_goodput)},
+          {"goodput_at_daly", optional_number(failures.daly_goodput)}};
+}
+
+}  // namespace
+
+std::string training_block(const Summary& summary) {
+  if (!summary.run) return "";
+  const TrainingRun& run = *summary.run;
+  return "\nThe whole run\n" + length_row(run) + time_row(run) + ramp_row(run) + cost_rows(run) +
+         energy_rows(run) + checkpoint_row(run) + goodput_rows(run);
+}
+
+Json training_json(const TrainingRun& run) {
+  return {{"steps", run.steps},
+          {"samples", run.samples},
+          {"tokens", run.tokens},
+          {"days", run.days()},
+          {"wall_s", run.wall.total()},
+          {"breakdown",
+           {{"steps_s", run.wall.work},
+            {"checkpoints_s", run.wall.checkpoints},
+            {"lost_s", run.wall.lost},
+            {"restarts_s", run.wall.restarts}}},
+          {"goodput", run.goodput},
+          {"gpu_hours", run.gpu_hours},
+          {"cost", cost_json(run)},
+          {"energy", energy_json(run)},
+          {"checkpoint", checkpoint_json(run)},
+          {"failures", failures_json(run)},
+          {"stages", stages_json(run)}};
+}
+
+std::vector<sweep::Cell> training_cells(const Summary& summary) {
+  std::optional<double> days;
+  std::optional<double> goodput;
+  std::optional<double> gpu_hours;
+  std::optional<double> cost;
+  std::optional<double> energy;
+  std::optional<double> co2;
+  std::string steps;
+  std::string currency;
+  if (summary.run) {
+    const TrainingRun& run = *summary.run;
+    steps = std::to_string(run.steps);
+    days = run.days();
+    goodput = run.goodput;
+    gpu_hours = run.gpu_hours;
+    if (run.cost) cost = run.cost->amount;
+    if (run.cost) currency = run.cost->price.currency;
+    if (run.energy) energy = run.energy->kilowatt_hours;
+    if (run.energy) co2 = run.energy->co2;
+  }
+  const auto cell = [](const char* name, const std::string& text, sweep::CellKind kind) {
+    return sweep::Cell{name, text, text.empty() ? sweep::CellKind::kNone : kind};
+  };
+  const auto real = [&cell](const char* name, const std::optional<double>& value) {
+    return cell(name, value ? exact(*value) : "", sweep::CellKind::kBare);
+  };
+  return {cell("run_steps", steps, sweep::CellKind::kBare),
+          real("run_days", days),
+          real("run_goodput", goodput),
+          real("run_gpu_hours", gpu_hours),
+          real("run_cost", cost),
+          cell("run_currency", currency, sweep::CellKind::kText),
+          real("run_energy_kwh", energy),
+          real("run_co2_kg", co2)};
+}
+
+TrainingRun complete_run() {
+  TrainingRun run;
+  run.stages.resize(1);
+  run.cost.emplace();
+  run.energy.emplace();
+  run.energy->co2 = run.energy->grid_intensity = 0;
+  run.checkpoint.emplace();
+  run.failures.emplace();
+  run.failures->expected_goodput = run.failures->daly_goodput = 0;
+  return run;
+}
+
+}  // namespace trainsim::report

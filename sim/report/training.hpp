@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <string>
+#include <vector>
+
+#include "sim/report/json_dump.hpp"
+#include "sim/report/summary.hpp"
+#include "sim/sweep/row.hpp"
+
+namespace trainsim::report {
+
+/// The block of the text output on the whole run; empty without one.
+std::string training_block(const Summary& summary);
+
+/// The object `run` of the JSON result.
+Json training_json(const training::TrainingRun& run);
+
+/// The columns of CSV and of sweeps' rows on the whole run, always the same; empty without one.
+std::vector<sweep::Cell> training_cells(const Summary& summary);
+
+/// A run with all optional parts, for its names.
+training::TrainingRun complete_run();
+
+}  // namespace trainsim::report

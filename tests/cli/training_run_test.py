@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The section `run` on the command line: formats, assertions, batch ramps, failures, jitter, and what goes wrong.
+
+usage: training_run_test.py TRAINSIM
+"""
+import csv
+import io
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+SMALL = str(ROOT / "configs/small-dp8.yaml")
+FAILURES = ("run.steps=100_000", "run.failures={gpu_mtbf: 10 h, restart_time: 10 min}",
+            "run.checkpoint={interval: 500 steps, stall: 20 s}")
+
+
+class TrainingRun(unittest.TestCase):
+    program = ""
+
+    def call(self, *settings, arguments=(), config=SMALL):
+        command = [self.program, config, "--quiet", *arguments]
+        for setting in settings:
+            command += ["--set", setting]
+        return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+
+    def result(self, *settings, config=SMALL):
+        done = self.call(*settings, arguments=("--format", "json"), config=config)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def test_nothing_changes_without_the_section(self):
+        self.assertNotIn("run", self.result())
+        row = next(csv.DictReader(io.StringIO(self.call(arguments=("--format", "csv")).stdout)))
+        self.assertEqual({row[name] for name in row if name.startswith("run_")}, {""})
+        self.assertNotIn("whole run", self.call().stdout)
+
+    def test_a_run_is_made_of_the_step(self):
+        step, whole = self.result(), self.result("run.steps=1000")
+        run = whole.pop("run")
+        for each in (step, whole):
+            del each["simulation"]["wall_s"]
+        self.assertEqual(step, whole)
+        self.assertAlmostEqual(run["wall_s"], 1000 * step["step_time_s"], places=6)
+        self.assertAlmostEqual(run["days"] * 86400, run["wall_s"], places=6)
+        self.assertAlmostEqual(run["gpu_hours"] * 3600, run["wall_s"] * step["plan"]["gpus"], places=5)
+        self.assertEqual(run["goodput"], 1)
+        self.assertEqual([run["cost"], run["checkpoint"], run["failures"]], [None, None, None])
+        # Utilization is what the breakdown says.
+        computing = sum(step["breakdown"][cause] for cause in ("forward", "backward", "recompute", "optimizer"))
+        self.assertAlmostEqual(run["energy"]["gpu_utilization"], computing / step["step_time_s"], places=12)
+
+    def test_rows_of_a_sweep_have_it(self):
+        ramp = "run.rampup_batch_size={start: 16, increment: 16, samples: 1000}"
+        command = [self.program, "sweep", SMALL, "--quiet", "--format", "csv", "--set", "run.tokens=10M", "--set", ramp,
+                   "--vary", "plan.micro_batch_size=1,2,7"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+        rows = list(csv.DictReader(io.StringIO(done.stdout)))
+        self.assertEqual(len(rows), 3, done.stderr)
+        for row in rows[:2]:
+            size = f"plan.micro_batch_size={row['plan.micro_batch_size']}"
+            self.assertEqual(float(row["run_days"]), self.result("run.tokens=10M", ramp, size)["run"]["days"])
+        self.assertEqual((rows[2]["run_days"], rows[2]["error"] != ""), ("", True))
+
+    def test_parts_of_the_wall_time_add_up(self):
+        run = self.result(*FAILURES)["run"]
+        self.assertAlmostEqual(sum(run["breakdown"].values()) / run["wall_s"], 1, places=12)
+        self.assertAlmostEqual(run["goodput"], run["breakdown"]["steps_s"] / run["wall_s"], places=12)
+        self.assertLess(run["failures"]["goodput_p10"], run["goodput"])
+        self.assertGreater(run["failures"]["goodput_p90"], run["goodput"])
+        # 8 GPUs that fail once in 10 h each.
+        self.assertAlmostEqual(run["failures"]["mtbf_s"], 4500)
+
+    def test_seeds_repeat(self):
+        first = self.result(*FAILURES)["run"]
+        self.assertEqual(first, self.result(*FAILURES)["run"])
+        other = self.result(*FAILURES, "run.failures.seed=2")["run"]
+        self.assertNotEqual(first["wall_s"], other["wall_s"])
+        self.assertEqual(first["failures"]["goodput_closed_form"], other["failures"]["goodput_closed_form"])
+
+    def test_every_batch_of_a_ramp_is_simulated(self):
+        ramp = "run.rampup_batch_size={start: 16, increment: 16, samples: 2400}"
+        run = self.result("run.steps=1000", ramp)["run"]
+        # Three shares of 800 sequences: 50 steps of 16, 25 of 32, 17 of 48 (16.7), the rest of 64.
+        self.assertEqual([(s["global_batch_size"], s["steps"]) for s in run["stages"]],
+                         [(16, 50), (32, 25), (48, 17), (64, 908)])
+        for stage in run["stages"]:
+            alone = self.result(f"plan.global_batch_size={stage['global_batch_size']}")
+            self.assertAlmostEqual(stage["step_time_s"], alone["step_time_s"], places=12)
+        total = sum(stage["steps"] * stage["step_time_s"] for stage in run["stages"])
+        self.assertAlmostEqual(run["wall_s"], total, places=6)
+        text = self.call("run.steps=1000", ramp).stdout
+        self.assertIn("from 16 to 64 sequences in 4 sizes, each simulated", text)
+
+    def test_jitter_lengthens_all_steps(self):
+        jitter = "simulation={steps: 5, jitter: {compute: 0.1}}"
+        result = self.result(jitter, "run.steps=1000")
+        self.assertAlmostEqual(result["run"]["wall_s"], 1000 * result["jitter"]["mean_s"], places=6)
+
+    def test_csv_has_the_run_behind_the_step(self):
+        done = self.call(*FAILURES, "run.price_per_gpu_hour=2.50 EUR", arguments=("--format", "csv"))
+        row = next(csv.DictReader(io.StringIO(done.stdout)))
+        run = self.result(*FAILURES, "run.price_per_gpu_hour=2.50 EUR")["run"]
+        self.assertEqual(list(row)[-8:], ["run_steps", "run_days", "run_goodput", "run_gpu_hours", "run_cost",
+                                          "run_currency", "run_energy_kwh", "run_co2_kg"])
+        self.assertEqual(float(row["run_days"]), run["days"])
+        self.assertEqual(float(row["run_cost"]), run["cost"]["amount"])
+        self.assertEqual(row["run_currency"], "EUR")
+        self.assertEqual(row["run_co2_kg"], "")
+        self.assertAlmostEqual(run["cost"]["amount"], 2.5 * run["gpu_hours"], places=6)
+
+    def test_text_names_what_is_lost(self):
+        text = self.call(*FAILURES, "run.price_per_gpu_hour=2.50 EUR", "run.power.grid_intensity=57 g/kWh").stdout
+        for words in ("The whole run", "GPU-hours", "EUR at 2.50 EUR per GPU-hour", "at 57.0 g/kWh", "one every 75.0 min",
+                      "every 500 steps", "(Daly)", "(Young)", "lost to checkpoints"):
+            self.assertIn(words, text)
+
+    def test_a_poor_interval_is_explained(self):
+        # The best is sqrt(2 · 20 · 4500) = 424 s; a step takes about a tenth of a second.
+        notes = self.result(*FAILURES, "run.checkpoint.interval=50_000 steps")["notes"]
+        self.assertTrue(any("are too seldom: every" in note for note in notes), notes)
+        notes = self.result(*FAILURES, "run.checkpoint.interval=20 steps")["notes"]
+        self.assertTrue(any("are too many: every" in note for note in notes), notes)
+
+    def test_assertions_reach_into_the_run(self):
+        def code(assertion, *settings):
+            return self.call(*settings, arguments=("--assert", assertion)).returncode
+        self.assertEqual(code("run.goodput>=0.1", *FAILURES), 0)
+        self.assertEqual(code("run.goodput>1", *FAILURES), 4)
+        self.assertEqual(code("run.failures.expected>0", *FAILURES), 0)
+        self.assertEqual(code("run.days<=1"), 2)
+        self.assertEqual(code("run.day<=1", *FAILURES), 2)
+
+    def test_check_counts_steps(self):
+        done = subprocess.run([self.program, "check", SMALL, "--set", "run.steps=1000"], capture_output=True, text=True,
+                              check=True)
+        self.assertRegex(done.stdout, r"steps of the run +1000\n")
+        self.assertRegex(done.stdout, r"run\.power\.pue +1\.1\n")
+
+    def test_a_run_that_does_not_end_is_bad_input(self):
+        with tempfile.TemporaryDirectory() as folder:
+            output = pathlib.Path(folder) / "result.json"
+            done = self.call("run.steps=1M", "run.failures={gpu_mtbf: 1 min, restart_time: 1 h}",
+                             "run.checkpoint={interval: 1 h, stall: 1 s}",
+                             arguments=("--format", "json", "-o", str(output)))
+            self.assertEqual(done.returncode, 2)
+            self.assertRegex(done.stderr, r"^trainsim: error: run\.failures: with a failure of the job every 7\.50 s, a "
+                                          r"restart of 60\.0 min and .* steps; shorten checkpoint\.interval, stall or "
+                                          r"restart_time, or use fewer GPUs\n$")
+            self.assertFalse(output.exists())
+
+    def test_a_long_interval_is_a_warning(self):
+        result = self.result("run.steps=10", "run.checkpoint={interval: 30 d, stall: 1 s}")
+        self.assertTrue(any("nothing is saved before the end" in warning for warning in result["warnings"]))
+
+
+if __name__ == "__main__":
+    TrainingRun.program = str(pathlib.Path(sys.argv.pop(1)).resolve())
+    unittest.main()
