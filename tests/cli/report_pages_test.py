@@ -248,6 +248,25 @@ class SweepPage(Pages):
         self.assertEqual(done.stderr, "trainsim: error: --report and --plans both name 'plans.csv'; give each a file of "
                                       "its own\n")
 
+    def test_a_full_disk_loses_no_rows(self):
+        sweep = ("sweep", SMALL, "--vary", "plan.micro_batch_size=1,2", "-o", "rows.jsonl", "--quiet")
+        done = self.expect(1, *sweep, "--report", "/dev/full")
+        self.assertIn("can't write the result to '/dev/full': No space left on device", done.stderr)
+        # All rows are there: going on with them simulates nothing, and makes the page.
+        rows = (self.folder / "rows.jsonl").read_bytes()
+        self.assertEqual(len(rows.splitlines()), 2)
+        self.expect(0, *sweep, "--resume", "--report", str(self.path))
+        self.assertEqual((self.folder / "rows.jsonl").read_bytes(), rows)
+        _, data = page_parser.parse(self.path)
+        self.assertEqual(data["counts"]["points"], 2)
+
+    def test_costs_of_whole_runs_are_on_it(self):
+        config = self.config_file(run={"tokens": "1B", "price_per_gpu_hour": "2 USD"})
+        data, rows = self.page_of("sweep", config, "--vary", "plan.micro_batch_size=1,2")
+        for point, row in zip(table_of(data), rows):
+            self.assertEqual((point["run_days"], point["run_cost"]), (row["run_days"], row["run_cost"]))
+            self.assertGreater(point["run_cost"], 0)
+
     def test_nothing_is_left_of_a_sweep_that_does_not_begin(self):
         self.expect(2, "sweep", SMALL, "--vary", "plan.no_such_key=1,2", "--report", str(self.path))
         self.assertEqual(list(self.folder.iterdir()), [])
@@ -282,6 +301,9 @@ class ComparePage(Pages):
         data, result = self.page_of("compare", BUBBLE, "@plan.global_batch_size=16", "@plan.global_batch_size=32")
         self.assertTrue(data["headline"].startswith("Of 3 runs C is the fastest that fits into memory. C takes "))
         self.assertEqual([run["run"] for run in result["runs"]], ["A", "B", "C"])
+        self.assertEqual(data["name"], f"{BUBBLE} \u2013 @plan.global_batch_size=16 \u2013 @plan.global_batch_size=32")
+        data, _ = self.page_of("compare", BUBBLE, *(f"@plan.global_batch_size={size}" for size in (16, 32, 64)))
+        self.assertEqual(data["name"], f"{BUBBLE} and 3 others")
 
     def test_files(self):
         self.check_cannot_write("compare", SMALL, "@plan.recompute=full")

@@ -271,6 +271,9 @@ async function paper(page) {
   expect(background === "rgb(255, 255, 255)", `paper is white: ${background}`);
   const folded = await page.$$eval("details:not(#timeline-details)", (nodes) => nodes.filter((node) => !node.open).length);
   expect(folded === 0, `${folded} folded parts are not open on paper`);
+  // The width of A4 between its margins, in CSS pixels.
+  await fits(page, 680);
+  await page.setViewport({width: 1440, height: 900});
   await page.emulateMediaType("screen");
   const pdf = await page.pdf({path: path.join(folder, "report.pdf"), format: "A4",
     margin: {top: "15mm", bottom: "15mm", left: "15mm", right: "15mm"}});

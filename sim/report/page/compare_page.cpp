@@ -41,6 +41,8 @@ constexpr std::array<std::string_view, 7> kRankResults = {"stage",  "rank",     
                                                           "busy_s", "bubble_s", "peak_memory_bytes"};
 /// Ranks of a run at most; a page of 26 runs of as many stays small.
 constexpr std::size_t kMostRanks = 256;
+/// Runs that a heading names one by one.
+constexpr std::size_t kMostNames = 3;
 
 template <std::size_t Count>
 Json part_of(const Json& json, const std::array<std::string_view, Count>& keys) {
@@ -88,6 +90,17 @@ std::string headline(const Comparison& comparison) {
   return best == &first ? is_fastest + "." : is_fastest + ". " + time_sentence(difference(first, *best));
 }
 
+/// "old – new", or of many runs "old and 5 others".
+std::string name_of(const std::vector<ComparedRun>& runs) {
+  if (runs.size() > kMostNames) return runs.front().label + " and " + std::to_string(runs.size() - 1) + " others";
+  std::string name;
+  for (const ComparedRun& run : runs) {
+    name += name.empty() ? "" : " – ";
+    name += run.label;
+  }
+  return name;
+}
+
 Json page_json(const Comparison& comparison) {
   Json runs = Json::array();
   Json differences = Json::array();
@@ -105,13 +118,8 @@ Json page_json(const Comparison& comparison) {
 }  // namespace
 
 std::string to_html(const ComparePage& page) {
-  std::string name;
-  for (const ComparedRun& run : page.comparison.runs) {
-    name += name.empty() ? "" : " – ";
-    name += run.label;
-  }
-  return framed(kComparePage, {"Comparison", name, "", page.command, page.version},
-                page_json(page.comparison));
+  const PageFrame frame{"Comparison", name_of(page.comparison.runs), "", page.command, page.version};
+  return framed(kComparePage, frame, page_json(page.comparison));
 }
 
 }  // namespace trainsim::report

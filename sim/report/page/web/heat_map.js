@@ -128,7 +128,7 @@ class HeatMap {
         .map(([axis, index]) => `${axisName(axis)} ${positionText(axis, this.held[index])}`);
     const others = held.length === 0 ? "" : `With ${held.join(", ")}. `;
     if (best === null) return others + "No cell fits into memory.";
-    return others + `${this.metric.less ? "Lowest" : "Highest"} of what fits: ${this.metric.write(best[this.metric.id])} with ` +
+    return others + `${this.metric.name}, ${this.metric.less ? "lowest" : "highest"} of what fits: ${this.metric.write(best[this.metric.id])} with ` +
         `${axisName(data.axes[this.rows])} ${positionText(data.axes[this.rows], data.axes[this.rows].positions[best.index])} and ` +
         `${axisName(data.axes[this.columns])} ${positionText(data.axes[this.columns], data.axes[this.columns].positions[best.index])}.`;
   }
