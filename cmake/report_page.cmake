@@ -1,4 +1,4 @@
-# The page of `run --report`, embedded into trainsim_report: sources in sim/report/page/web, D3 5 from Debian's node-d3.
+# The pages of `--report`, embedded into trainsim_report: sources in sim/report/page/web, D3 5 from Debian's node-d3.
 set(TRAINSIM_D3_FOLDER "/usr/share/nodejs" CACHE PATH "Folder with D3's modules, as Debian's node-d3 installs them")
 # In the order in which they need each other.
 set(d3_modules array collection color dispatch ease format interpolate selection time time-format timer transition drag
@@ -14,16 +14,12 @@ foreach(module ${d3_modules})
 endforeach()
 
 set(page_folder ${CMAKE_CURRENT_SOURCE_DIR}/sim/report/page/web)
-set(page_scripts begin.js format.js dom.js charts.js summary.js timeline.js memory.js network.js kernels.js plan.js end.js)
 set(page_output ${CMAKE_CURRENT_BINARY_DIR}/page_template.cpp)
-set(page_sources ${page_folder}/page.html ${page_folder}/style.css ${page_folder}/d3-license.txt)
-foreach(script ${page_scripts})
-  list(APPEND page_sources ${page_folder}/${script})
-endforeach()
+file(GLOB page_sources CONFIGURE_DEPENDS ${page_folder}/*)
 add_custom_command(
   OUTPUT ${page_output}
-  COMMAND ${CMAKE_COMMAND} -DWEB=${page_folder} "-DD3=${d3_files}" "-DSCRIPTS=${page_scripts}" -DOUTPUT=${page_output}
+  COMMAND ${CMAKE_COMMAND} -DWEB=${page_folder} "-DD3=${d3_files}" -DOUTPUT=${page_output}
           -P ${CMAKE_CURRENT_SOURCE_DIR}/cmake/embed_page.cmake
   DEPENDS ${page_sources} ${d3_files} ${CMAKE_CURRENT_SOURCE_DIR}/cmake/embed_page.cmake
-  COMMENT "Embedding the report's page" VERBATIM)
+  COMMENT "Embedding the report's pages" VERBATIM)
 target_sources(trainsim_report PRIVATE ${page_output})

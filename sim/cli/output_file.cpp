@@ -32,17 +32,23 @@ std::string target_of(const std::string& path) {
   return error ? path : target.string();
 }
 
+[[noreturn]] void fail_path(const std::string& path, const std::string& cause) {
+  throw InputError("trainsim: error: can't write '" + path + "': " + cause +
+                   "; name a file in a folder that exists and that you may write to");
+}
+
 }  // namespace
 
 OutputFile::OutputFile(const std::string& path) : path_(target_of(path)) {
   if (path_.empty() || is_special(path_)) return;
+  std::error_code error;
+  if (std::filesystem::is_directory(path_, error)) fail_path(path_, std::strerror(EISDIR));
   temporary_ = path_ + ".partial-" + std::to_string(getpid());
   std::FILE* file = std::fopen(temporary_.c_str(), "w");
   if (file == nullptr) {
     const std::string cause = std::strerror(errno);
     temporary_.clear();
-    throw InputError("trainsim: error: can't write '" + path_ + "': " + cause +
-                     "; name a file in a folder that exists and that you may write to");
+    fail_path(path_, cause);
   }
   std::fclose(file);
 }

@@ -317,6 +317,8 @@ class Search {
     } else if (!broken.empty()) {
       drop(index, Fate::kLimit, broken);
     } else {
+      trials_[index].result.step_time = tried.step_time;
+      trials_[index].result.peak_memory = tried.peak;
       set_bound(index, Stage::kRanked, tried.step_time, tried.peak);
     }
   }
@@ -350,6 +352,7 @@ class Search {
     report_.price = request_.price;
     report_.limits = request_.limits;
     choose_best();
+    note_judged();
     count_rejected();
     report::compare_with_best(report_);
   }
@@ -368,9 +371,27 @@ class Search {
       if (ra.peak_memory != rb.peak_memory) return ra.peak_memory < rb.peak_memory;
       return search::simpler(ra.plan, rb.plan);
     });
+    for (std::size_t rank = request_.top; rank < best.size(); ++rank) judge(best[rank], true);
     if (best.size() > request_.top) best.resize(request_.top);
     report_.plans.reserve(best.size());
     for (const std::size_t index : best) report_.plans.push_back(trials_[index].result);
+  }
+
+  void judge(std::size_t index, bool simulated) {
+    const PlanResult& result = trials_[index].result;
+    report_.judged.push_back(
+        {pool_.resolved(pool_.plans()[index]), result.step_time, result.peak_memory, simulated});
+  }
+
+  /// Adds those that only ran without contention.
+  void note_judged() {
+    const auto simulated = static_cast<std::ptrdiff_t>(report_.judged.size());
+    for (std::size_t i = 0; i < trials_.size(); ++i) {
+      if (frontier_.stage(i) == Stage::kRanked && trials_[i].fate == Fate::kOpen) judge(i, false);
+    }
+    std::stable_sort(
+        report_.judged.begin() + simulated, report_.judged.end(),
+        [](const report::JudgedPlan& a, const report::JudgedPlan& b) { return a.step_time < b.step_time; });
   }
 
   void count_rejected() {

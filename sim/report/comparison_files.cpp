@@ -62,6 +62,8 @@ std::string csv_line(const Row& row, std::string std::pair<std::string, std::str
   return text + "\n";
 }
 
+}  // namespace
+
 Json inputs_json(const Comparison& comparison) {
   Json list = Json::array();
   for (const InputDifference& row : input_differences(comparison.runs)) {
@@ -71,8 +73,6 @@ Json inputs_json(const Comparison& comparison) {
   }
   return list;
 }
-
-}  // namespace
 
 Json difference_json(const Difference& difference) {
   Json breakdown = Json::object();

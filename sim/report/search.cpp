@@ -49,8 +49,12 @@ PlanResult plan_result(const Summary& summary) {
   return result;
 }
 
+double gpu_hours(std::int64_t gpus, Seconds step_time) {
+  return static_cast<double>(gpus) * step_time / kSecondsPerHour;
+}
+
 double gpu_hours(const PlanResult& result) {
-  return static_cast<double>(result.plan.gpus) * result.step_time / kSecondsPerHour;
+  return gpu_hours(result.plan.gpus, result.step_time);
 }
 
 std::string explain_difference(const PlanResult& from, const PlanResult& to) {

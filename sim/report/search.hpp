@@ -53,7 +53,17 @@ struct PlanResult {
 PlanResult plan_result(const Summary& summary);
 
 /// GPU-hours that one step takes.
+double gpu_hours(std::int64_t gpus, Seconds step_time);
 double gpu_hours(const PlanResult& result);
+
+/// A legal plan that was looked at closely, fits and keeps the limits, and is not among the best.
+struct JudgedPlan {
+  plan::ParallelPlan plan;
+  /// Simulated in full; else without contention, a lower bound.
+  Seconds step_time = 0;
+  Bytes peak_memory = 0;
+  bool simulated = false;
+};
 
 /// Candidates that were left out, and why.
 struct LeftOut {
@@ -85,6 +95,8 @@ struct SearchReport {
   std::int64_t confirmed = 0;
   /// Best first.
   std::vector<PlanResult> plans;
+  /// Those simulated in full first, the fastest first.
+  std::vector<JudgedPlan> judged;
   /// The configuration's own plan, compared with the best.
   std::optional<PlanResult> own;
 };

@@ -6,6 +6,7 @@
 #include "sim/report/csv_cells.hpp"
 #include "sim/report/json_dump.hpp"
 #include "sim/report/search.hpp"
+#include "sim/report/search_tree.hpp"
 #include "sim/search/candidate.hpp"
 
 namespace trainsim::report {
@@ -17,35 +18,6 @@ Json by_cause(const std::array<Seconds, program::kCauses>& seconds) {
   for (std::size_t c = 0; c < seconds.size(); ++c)
     json[program::to_string(static_cast<program::Cause>(c))] = seconds[c];
   return json;
-}
-
-Json result_json(const PlanResult& result) {
-  const plan::ParallelPlan& plan = result.plan;
-  return {{"step_time_s", result.step_time},
-          {"relative", result.relative},
-          {"why", result.why},
-          {"tokens_per_s", result.tokens_per_second},
-          {"gpu_hours_per_step", gpu_hours(result)},
-          {"mfu", result.mfu},
-          {"bubble_ratio", result.bubble_ratio},
-          {"scaling_efficiency", result.scaling_efficiency},
-          {"verdict", to_string(result.verdict)},
-          {"peak_memory_bytes", result.peak_memory},
-          {"peak_reserved_bytes", result.peak_reserved},
-          {"memory_headroom_bytes", result.headroom},
-          {"gpus", plan.gpus},
-          {"tensor_parallel", plan.tensor_parallel},
-          {"pipeline_parallel", plan.pipeline_parallel},
-          {"virtual_pipeline", plan.virtual_pipeline},
-          {"data_parallel", plan.data_parallel},
-          {"micro_batch_size", plan.micro_batch_size},
-          {"global_batch_size", plan.global_batch_size},
-          {"schedule", plan::to_string(plan.schedule)},
-          {"sequence_parallel", plan.sequence_parallel},
-          {"recompute", search::to_string(plan.recompute)},
-          {"sharding", plan::to_string(plan.sharding)},
-          {"breakdown", by_cause(result.breakdown)},
-          {"overrides", result.overrides}};
 }
 
 Json left_out(const std::vector<LeftOut>& list) {
@@ -124,26 +96,59 @@ Columns neighbour_row(const NeighbourReport& report, const PlanResult& result, c
 
 }  // namespace
 
-std::string to_json(const SearchReport& report) {
+Json to_tree(const PlanResult& result) {
+  const plan::ParallelPlan& plan = result.plan;
+  return {{"step_time_s", result.step_time},
+          {"relative", result.relative},
+          {"why", result.why},
+          {"tokens_per_s", result.tokens_per_second},
+          {"gpu_hours_per_step", gpu_hours(result)},
+          {"mfu", result.mfu},
+          {"bubble_ratio", result.bubble_ratio},
+          {"scaling_efficiency", result.scaling_efficiency},
+          {"verdict", to_string(result.verdict)},
+          {"peak_memory_bytes", result.peak_memory},
+          {"peak_reserved_bytes", result.peak_reserved},
+          {"memory_headroom_bytes", result.headroom},
+          {"gpus", plan.gpus},
+          {"tensor_parallel", plan.tensor_parallel},
+          {"pipeline_parallel", plan.pipeline_parallel},
+          {"virtual_pipeline", plan.virtual_pipeline},
+          {"data_parallel", plan.data_parallel},
+          {"micro_batch_size", plan.micro_batch_size},
+          {"global_batch_size", plan.global_batch_size},
+          {"schedule", plan::to_string(plan.schedule)},
+          {"sequence_parallel", plan.sequence_parallel},
+          {"recompute", search::to_string(plan.recompute)},
+          {"sharding", plan::to_string(plan.sharding)},
+          {"breakdown", by_cause(result.breakdown)},
+          {"overrides", result.overrides}};
+}
+
+Json to_tree(const SearchReport& report) {
   Json plans = Json::array();
-  for (const PlanResult& plan : report.plans) plans.push_back(result_json(plan));
-  return dump({{"schema", 1},
-               {"name", report.name},
-               {"model", report.model},
-               {"cluster", report.cluster},
-               {"global_batch_size", report.global_batch_size},
-               {"objective", to_string(report.objective)},
-               {"price_per_gpu_hour", report.price ? Json(*report.price) : Json(nullptr)},
-               {"limits", report.limits},
-               {"complete", report.complete},
-               {"considered", report.considered},
-               {"legal", report.legal},
-               {"ranked", report.ranked},
-               {"confirmed", report.confirmed},
-               {"rejected", left_out(report.rejected)},
-               {"illegal", left_out(report.illegal)},
-               {"plans", std::move(plans)},
-               {"own", report.own ? result_json(*report.own) : Json(nullptr)}});
+  for (const PlanResult& plan : report.plans) plans.push_back(to_tree(plan));
+  return {{"schema", 1},
+          {"name", report.name},
+          {"model", report.model},
+          {"cluster", report.cluster},
+          {"global_batch_size", report.global_batch_size},
+          {"objective", to_string(report.objective)},
+          {"price_per_gpu_hour", report.price ? Json(*report.price) : Json(nullptr)},
+          {"limits", report.limits},
+          {"complete", report.complete},
+          {"considered", report.considered},
+          {"legal", report.legal},
+          {"ranked", report.ranked},
+          {"confirmed", report.confirmed},
+          {"rejected", left_out(report.rejected)},
+          {"illegal", left_out(report.illegal)},
+          {"plans", std::move(plans)},
+          {"own", report.own ? to_tree(*report.own) : Json(nullptr)}};
+}
+
+std::string to_json(const SearchReport& report) {
+  return dump(to_tree(report));
 }
 
 std::string to_csv(const SearchReport& report) {
@@ -158,13 +163,13 @@ std::string to_json(const NeighbourReport& report) {
   Json neighbours = Json::array();
   for (const NeighbourResult& neighbour : report.neighbours) {
     Json json = {{"change", neighbour.change}};
-    json.update(result_json(neighbour.result));
+    json.update(to_tree(neighbour.result));
     neighbours.push_back(std::move(json));
   }
   return dump({{"schema", 1},
                {"name", report.name},
                {"verdict", verdict_on(report)},
-               {"own", result_json(report.own)},
+               {"own", to_tree(report.own)},
                {"neighbours", std::move(neighbours)},
                {"illegal", report.illegal}});
 }

@@ -5,7 +5,6 @@
 usage: report_test.py TRAINSIM
 """
 import collections
-import html.parser
 import json
 import pathlib
 import subprocess
@@ -13,46 +12,12 @@ import sys
 import tempfile
 import unittest
 
+import page_parser
+
 PROGRAM = ""
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 LARGEST_PAGE = 2_000_000
 HOSTILE = "</script><script>alert(1)</script><!-- & \u2028"
-
-
-class PageParser(html.parser.HTMLParser):
-    """What a browser would make of the page: its elements, its embedded data, and where it refers to."""
-
-    def __init__(self):
-        super().__init__(convert_charrefs=True)
-        self.elements = collections.Counter()
-        self.scripts = []
-        self.references = []
-        self.ids = []
-        self.handlers = []
-        self.title = ""
-        self.open = None
-
-    def handle_starttag(self, tag, attrs):
-        self.elements[tag] += 1
-        self.open = tag
-        if tag == "script":
-            self.scripts.append("")
-        for name, value in attrs:
-            if name in ("src", "href"):
-                self.references.append(value)
-            if name == "id":
-                self.ids.append(value)
-            if name.startswith("on"):
-                self.handlers.append(name)
-
-    def handle_endtag(self, tag):
-        self.open = None
-
-    def handle_data(self, text):
-        if self.open == "script":
-            self.scripts[-1] += text
-        if self.open == "title":
-            self.title += text
 
 
 class Report(unittest.TestCase):
@@ -71,10 +36,7 @@ class Report(unittest.TestCase):
         subject = str(ROOT / "configs" / f"{config}.yaml") if "/" not in str(config) else str(config)
         done = self.run_program(subject, "--report", str(self.path), "--format", "json", *arguments)
         self.assertEqual(done.returncode, 0, done.stderr)
-        page = PageParser()
-        page.feed(self.path.read_text(encoding="utf-8"))
-        self.assertEqual(len(page.scripts), 3)
-        return page, json.loads(page.scripts[0]), json.loads(done.stdout)
+        return (*page_parser.parse(self.path), json.loads(done.stdout))
 
     def config_file(self, name="plan", **changes):
         config = {

@@ -51,15 +51,38 @@ def hostile_config(folder):
     return str(path)
 
 
-def look(trainsim, config, screenshots):
+def subject(config, folder):
+    """A configuration's file."""
+    return hostile_config(folder) if config == "hostile" else str(ROOT / "configs" / f"{config}.yaml")
+
+
+# Name of the screenshots, command, configuration and further arguments.
+PAGES = [
+    ("gpt175b", "run", "gpt175b"),
+    ("small-dp8", "run", "small-dp8"),
+    ("slow-gpu", "run", "slow-gpu"),
+    ("hostile", "run", "hostile"),
+    ("sweep-knee", "sweep", "gpt175b", "--vary", "plan.global_batch_size=192..3072*2"),
+    ("sweep-map", "sweep", "gpt175b", "--vary", "plan.micro_batch_size=1,2,4,5,8", "--vary",
+     "plan.recompute=none,selective,full", "--vary", "plan.pipeline_parallel=4,8,16"),
+    ("sweep-gpus", "sweep", "gpt175b", "--vary", "gpus=512,1024,1536"),
+    ("sweep-hostile", "sweep", "hostile", "--vary", f'plan.schedule=1f1b,gpipe,"{HOSTILE}"', "--vary",
+     "plan.micro_batch_size=1,2"),
+    ("compare", "compare", "gpt175b", "@plan.recompute=full", "@plan.pipeline_parallel=4,plan.virtual_pipeline=2"),
+    ("compare-hostile", "compare", "hostile", "@gpus=8"),
+    ("search", "search", "gpt175b", "--vary", "tensor_parallel=4,8", "--vary", "micro_batch_size=1,2", "--top", "8"),
+    ("search-gpus", "search", "hostile", "--gpus", "2,4", "--top", "5"),
+]
+
+
+def look(trainsim, screenshots, name, command, config, *arguments):
     with tempfile.TemporaryDirectory() as folder:
         report = pathlib.Path(folder) / "report.html"
-        subject = hostile_config(folder) if config == "hostile" else str(ROOT / "configs" / f"{config}.yaml")
-        subprocess.run([trainsim, "run", subject, "--quiet", "--report", str(report)], check=True,
-                       stdout=subprocess.DEVNULL, timeout=300)
-        done = subprocess.run(["node", str(HERE / "look.mjs"), str(report), str(screenshots / config)],
+        subprocess.run([trainsim, command, subject(config, folder), *arguments, "--quiet", "--report", str(report)],
+                       check=True, stdout=subprocess.DEVNULL, timeout=300)
+        done = subprocess.run(["node", str(HERE / "look.mjs"), str(report), str(screenshots / name)],
                               capture_output=True, text=True, timeout=300, check=False)
-    print(f"{config}: {done.stdout.strip()}{done.stderr.strip()}")
+    print(f"{name}: {done.stdout.strip()}{done.stderr.strip()}", flush=True)
     return done.returncode == 0
 
 
@@ -68,7 +91,7 @@ def main(trainsim, screenshots):
     if reason:
         print(f"skipped: {reason}")
         return SKIPPED
-    results = [look(trainsim, config, screenshots) for config in ("gpt175b", "small-dp8", "slow-gpu", "hostile")]
+    results = [look(trainsim, screenshots, *page) for page in PAGES]
     return 0 if all(results) else 1
 
 

@@ -132,23 +132,26 @@ async function hovers(page) {
   await page.keyboard.press("0");
 }
 
-/** The keyboard reaches every control, and moves through the slots. */
-async function keyboard(page) {
+/** The keyboard reaches every control. */
+async function reachable(page) {
   await page.evaluate(() => {
     document.activeElement.blur();
     window.scrollTo(0, 0);
   });
-  const wanted = await page.$$eval("a[href], button, select, summary, [tabindex='0']", (nodes) =>
-      nodes.filter((node) => node.checkVisibility()).length);
+  const controls = "a[href], button, select, summary, [tabindex='0']";
+  const wanted = await page.$$eval(controls, (nodes) => nodes.filter((node) => node.checkVisibility()).length);
   const seen = await page.evaluateHandle(() => new Set());
   for (let i = 0; i < wanted + 2; ++i) {
     await page.keyboard.press("Tab");
     await page.evaluate((set) => set.add(document.activeElement), seen);
   }
-  const missed = await page.evaluate((set) => [...document.querySelectorAll("a[href], button, select, summary, [tabindex='0']")]
-      .filter((node) => node.checkVisibility() && !set.has(node)).map((node) => node.id || node.textContent), seen);
+  const missed = await page.evaluate((set, all) => [...document.querySelectorAll(all)]
+      .filter((node) => node.checkVisibility() && !set.has(node)).map((node) => node.id || node.textContent), seen, controls);
   expect(missed.length === 0, `Tab does not reach ${missed}`);
+}
 
+/** Keys move through the slots, and read the memory curve. */
+async function keyboard(page) {
   await page.focus("#timeline-chart");
   const said = () => page.$eval("#timeline-selected", (node) => node.textContent);
   await page.keyboard.press("Home");
@@ -159,6 +162,70 @@ async function keyboard(page) {
   await page.focus("#memory-chart");
   await page.keyboard.press("p");
   expect(/GiB|MiB/.test(await page.$eval("#memory-selected", (node) => node.textContent)), "P reads the peak");
+}
+
+/** What the tooltip says when the pointer is in the middle of an element. */
+async function tipOf(page, selector) {
+  await page.mouse.move(0, 0);
+  await page.$eval(selector, (node) => node.scrollIntoView({block: "center", behavior: "instant"}));
+  const box = await (await page.$(selector)).boundingBox();
+  await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+  return page.$eval("#tooltip", (tip) => tip.hidden ? "" : tip.textContent);
+}
+
+/** Charts of a sweep: pointing at one names the point, and keys go from value to value. */
+async function curves(page) {
+  const shown = await tipOf(page, ".curves figure .chart");
+  expect(/Step time.*Peak memory/.test(shown) || /not legal/.test(shown), `a chart names the point below the pointer: '${shown}'`);
+  await page.focus(".curves");
+  const said = () => page.$eval(".curves + .selected", (node) => node.textContent);
+  await page.keyboard.press("Home");
+  const first = await said();
+  await page.keyboard.press("ArrowRight");
+  expect(first !== "" && await said() !== first, `the right key goes to the next value: '${first}'`);
+}
+
+/** The map: every cell has its reason or its numbers, and another number can be shown. */
+async function map(page) {
+  for (const kind of ["illegal", "misfit", "best"]) {
+    const cell = `#map td.${kind}`;
+    if (await page.$(cell) === null) continue;
+    const shown = await tipOf(page, cell);
+    const wanted = {illegal: "not legal", misfit: "does not fit", best: "Step time"}[kind];
+    expect(shown.includes(wanted), `a cell that is ${kind} says '${wanted}': '${shown}'`);
+  }
+  await page.focus("#map td[tabindex='0']");
+  await page.keyboard.press("ArrowRight");
+  const focused = await page.evaluate(() => [document.activeElement.dataset.row, document.activeElement.dataset.column,
+    document.getElementById("map-selected").textContent === document.activeElement.getAttribute("aria-label")]);
+  expect(focused.join() === "0,1,true", `the right key goes to the next cell and reads it: ${focused}`);
+  const cells = () => page.$$eval("#map td", (nodes) => nodes.map((node) => node.textContent).join());
+  const before = await cells();
+  await page.select("#map-controls select", "step_time_s");
+  expect(await cells() !== before, "the map shows the number that was chosen");
+}
+
+/** The front of a sweep or a search: keys go along it. */
+async function front(page) {
+  await page.focus("#memory-front .chart");
+  await page.keyboard.press("Home");
+  const said = await page.$eval("#memory-front .selected", (node) => node.textContent);
+  expect(/^1: .*(GiB|MiB)/.test(said), `Home reads the first point of the line: '${said}'`);
+}
+
+/** Rows are in the order of the first column; a click on its head turns them around, and another one back. */
+async function sorts(page, table) {
+  const state = () => page.$eval(`${table} thead th`, (node) => node.getAttribute("aria-sort"));
+  const cells = () => page.$$eval(`${table} tbody tr`, (rows) => rows.map((row) => row.cells[0].textContent));
+  const before = await cells();
+  for (const order of ["descending", "ascending"]) {
+    await page.click(`${table} thead th button`);
+    expect(await state() === order, `a head that is clicked sorts ${order}`);
+    // What has no number stays last.
+    const numbers = before.filter((text) => /^[0-9]/.test(text));
+    const wanted = (order === "ascending" ? numbers : [...numbers].reverse()).concat(before.slice(numbers.length));
+    expect(wanted.join() === (await cells()).join(), `rows are in ${order} order: ${await cells()}`);
+  }
 }
 
 async function tables(page) {
@@ -202,7 +269,11 @@ async function paper(page) {
   await page.evaluate(() => new Promise(requestAnimationFrame));
   const background = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
   expect(background === "rgb(255, 255, 255)", `paper is white: ${background}`);
-  expect(await page.$eval("#defaults-details", (node) => node.open), "folded parts are open on paper");
+  const folded = await page.$$eval("details:not(#timeline-details)", (nodes) => nodes.filter((node) => !node.open).length);
+  expect(folded === 0, `${folded} folded parts are not open on paper`);
+  // The width of A4 between its margins, in CSS pixels.
+  await fits(page, 680);
+  await page.setViewport({width: 1440, height: 900});
   await page.emulateMediaType("screen");
   const pdf = await page.pdf({path: path.join(folder, "report.pdf"), format: "A4",
     margin: {top: "15mm", bottom: "15mm", left: "15mm", right: "15mm"}});
@@ -220,7 +291,7 @@ try {
   await page.goto(url);
   await page.waitForFunction(() => document.documentElement.dataset.ready === "true", {timeout: 20000});
   const title = await page.evaluate(() => [document.getElementById("name").textContent,
-    JSON.parse(document.getElementById("data").textContent).result.name, typeof window.hacked]);
+    JSON.parse(document.getElementById("data").textContent).name, typeof window.hacked]);
   expect(title[0] === title[1], `the heading is the name: ${title}`);
   expect(title[2] === "undefined", "text of the configuration was run as a script");
   for (const scheme of ["light", "dark"]) {
@@ -232,11 +303,13 @@ try {
     }
     await page.setViewport({width: 1440, height: 900});
   }
-  if (await page.$("#timeline-chart") !== null) {
-    await zooms(page);
-    await hovers(page);
-    await keyboard(page);
-    await tables(page);
+  await reachable(page);
+  const checks = {"#timeline-chart": [zooms, hovers, keyboard, tables], ".curves": [curves], "#map": [map],
+    "#memory-front .chart": [front], "#points-table": [(on) => sorts(on, "#points-table")],
+    "#settings-table": [(on) => sorts(on, "#settings-table")]};
+  for (const [part, list] of Object.entries(checks)) {
+    if (await page.$(part) === null) continue;
+    for (const check of list) await check(page);
   }
   await paper(page);
 } finally {

@@ -10,11 +10,14 @@
 #include <spdlog/spdlog.h>
 
 #include "sim/cli/command.hpp"
+#include "sim/cli/command_text.hpp"
 #include "sim/cli/commands/factories.hpp"
 #include "sim/cli/exit_code.hpp"
 #include "sim/cli/formatted.hpp"
 #include "sim/cli/output_file.hpp"
 #include "sim/cli/progress_bar.hpp"
+#include "sim/cli/report_file.hpp"
+#include "sim/report/page/compare_page.hpp"
 
 namespace trainsim::cli {
 
@@ -31,28 +34,40 @@ class CompareCommand : public Command {
         .value("");
     add_overrides(options, overrides_, "override a value of all, as in plan.micro_batch_size=2; repeatable");
     add_jobs(options, workers_, "runs to simulate");
+    report_.declare(options, "shows results side by side, and where time and memory moved");
     common_.declare(options, {Format::kText, Format::kJson, Format::kCsv});
   }
 
   int execute() override {
+    report_.check_differs(common_.output, "--output");
     const std::vector<Variation> variations = load_compared(configs_, overrides_);
     OutputFile output(common_.output);
+    report_.open();
     for (const Variation& variation : variations) {
       for (const std::string& warning : variation.experiment.warnings)
         spdlog::warn("{}: {}", variation.label, warning);
     }
     ProgressBar bar(!common_.quiet);
     const VariationOptions options{true, processes(workers_), [&bar](double share) { bar.update(share); }};
-    report::Comparison comparison{simulate_variations(variations, options)};
+    const report::Comparison comparison{simulate_variations(variations, options)};
     bar.clear();
+    if (report_.wanted()) write_page(comparison);
     output.write(formatted(comparison, common_.format));
     return kDone;
   }
 
  private:
+  void write_page(const report::Comparison& comparison) {
+    CommandText command("compare");
+    for (const std::string& config : configs_) command.argument(config);
+    command.option("--set", overrides_);
+    report_.write(report::to_html(report::ComparePage{comparison, command.text(), TRAINSIM_VERSION}));
+  }
+
   std::vector<std::string> configs_;
   Overrides overrides_;
   std::size_t workers_ = 0;
+  ReportFile report_;
 };
 
 }  // namespace

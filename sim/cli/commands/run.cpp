@@ -8,7 +8,6 @@
 
 #include <spdlog/spdlog.h>
 
-#include "sim/base/diagnostics.hpp"
 #include "sim/cli/auto_recompute.hpp"
 #include "sim/cli/command.hpp"
 #include "sim/cli/commands/factories.hpp"
@@ -19,6 +18,7 @@
 #include "sim/cli/output_file.hpp"
 #include "sim/cli/progress_bar.hpp"
 #include "sim/cli/questions.hpp"
+#include "sim/cli/report_file.hpp"
 #include "sim/cli/simulate.hpp"
 #include "sim/cli/trace_file.hpp"
 #include "sim/cli/training.hpp"
@@ -58,13 +58,6 @@ report::Uncertainty scaled(report::Uncertainty uncertainty, Seconds step_time) {
   return uncertainty;
 }
 
-/// A report under the name of another output would overwrite it.
-void check_files_differ(const std::string& report, const std::string& other, const char* option) {
-  if (report.empty() || !OutputFile::clash(report, other)) return;
-  throw InputError("trainsim: error: --report and " + std::string(option) + " both name '" + report +
-                   "'; give each a file of its own");
-}
-
 class RunCommand : public Command {
  public:
   void declare(Options& options) override {
@@ -94,25 +87,21 @@ class RunCommand : public Command {
              "also write what every stream did when to FILE, for Perfetto or chrome://tracing")
         .value("FILE");
     questions_.declare(options);
-    options
-        .add("--report", report_,
-             "also write a page to FILE (HTML) that shows all of it, with pictures; needs no network")
-        .value("FILE");
+    report_.declare(options, "shows all of it, with pictures");
     options.add_flag("--verify-folding", verify_folding_, "run folded and unfolded, and compare");
     common_.declare(options, {Format::kText, Format::kJson, Format::kCsv});
   }
 
   int execute() override {
-    check_files_differ(report_, common_.output, "--output");
-    check_files_differ(report_, trace_, "--trace");
+    report_.check_differs(common_.output, "--output");
+    report_.check_differs(trace_, "--trace");
     for (const std::string& assertion : assertions_) report::check_assertion_early(assertion);
     config::Experiment experiment = config::load(subject_.name, subject_.overrides);
     const std::string chosen = choose_recomputation(experiment);
     questions_.load(subject_, experiment, common_.format);
     OutputFile output(common_.output);
     TraceFile trace(trace_, common_.output);
-    std::optional<OutputFile> page;
-    if (!report_.empty()) page.emplace(report_);
+    report_.open();
     // The text on a terminal repeats them at its end.
     if (common_.format != Format::kText || !common_.output.empty()) {
       for (const std::string& warning : experiment.warnings) spdlog::warn("{}", warning);
@@ -133,7 +122,7 @@ class RunCommand : public Command {
         simulate_ramp(experiment, available_processors(), progress);
     questions_.answer(subject_, experiment, {fold_, available_processors(), progress});
     Recording recording;
-    const bool record = trace.wanted() || page.has_value();
+    const bool record = trace.wanted() || report_.wanted();
     report::Summary summary = simulate(experiment, fold_, progress, ReplayAllocator::kForFullestRank,
                                        record ? &recording : nullptr);
     // For people only: scripts that try many plans would pay for it at each that does not fit.
@@ -148,8 +137,8 @@ class RunCommand : public Command {
     summary.sensitivity = questions_.sensitivity();
     if (uncertainty) summary.uncertainty = scaled(std::move(*uncertainty), summary.step_time);
     if (folding_check) summary.notes.push_back(folding_check->compare(summary));
-    if (page) {
-      page->write(html_report(subject_, experiment, summary, recording, progress));
+    if (report_.wanted()) {
+      report_.write(html_report(subject_, experiment, summary, recording, progress));
       bar.clear();
     }
     const std::string text = questions_.formatted(summary, subject_, experiment, common_.format);
@@ -162,8 +151,7 @@ class RunCommand : public Command {
  private:
   Subject subject_;
   std::vector<std::string> assertions_;
-  /// Where the page goes; empty = nowhere.
-  std::string report_;
+  ReportFile report_;
   bool require_fit_ = false;
   bool fold_ = true;
   bool verify_folding_ = false;

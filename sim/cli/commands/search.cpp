@@ -7,6 +7,7 @@
 
 #include "sim/base/diagnostics.hpp"
 #include "sim/cli/command.hpp"
+#include "sim/cli/command_text.hpp"
 #include "sim/cli/commands/factories.hpp"
 #include "sim/cli/exit_code.hpp"
 #include "sim/cli/formatted.hpp"
@@ -14,6 +15,9 @@
 #include "sim/cli/output_file.hpp"
 #include "sim/cli/plan_search.hpp"
 #include "sim/cli/progress_bar.hpp"
+#include "sim/cli/report_file.hpp"
+#include "sim/report/format.hpp"
+#include "sim/report/page/search_page.hpp"
 
 namespace trainsim::cli {
 
@@ -63,12 +67,15 @@ class SearchCommand : public Command {
     options.add_flag("--borderline", request_.borderline,
                      "take plans too that fit by less than memory is known to");
     add_jobs(options, request_.workers, "plans to simulate");
+    report_.declare(options, "shows the best plans, what they trade, and what became of the others");
     common_.declare(options, {Format::kText, Format::kJson, Format::kCsv});
   }
 
   int execute() override {
     request_.workers = processes(request_.workers);
+    report_.check_differs(common_.output, "--output");
     OutputFile output(common_.output);
+    report_.open();
     ProgressBar bar(!common_.quiet);
     const InterruptGuard guard;
     const report::SearchReport report =
@@ -78,6 +85,7 @@ class SearchCommand : public Command {
       spdlog::error("interrupted before a plan was found; there is no result");
       return kFailure;
     }
+    if (report_.wanted()) write_page(report);
     output.write(formatted(report, common_.format));
     if (report.complete) return kDone;
     spdlog::error("interrupted; the result holds what was found until then, and is marked as incomplete");
@@ -85,7 +93,21 @@ class SearchCommand : public Command {
   }
 
  private:
+  void write_page(const report::SearchReport& report) {
+    CommandText command("search");
+    command.subject(request_.subject).option("--vary", request_.vary).option("--limit", request_.limits);
+    command.option("--top", std::to_string(request_.top))
+        .option("--objective", report::to_string(request_.objective));
+    std::string gpus;
+    for (const std::int64_t count : request_.gpus)
+      gpus.append(gpus.empty() ? "" : ",").append(std::to_string(count));
+    command.option("--gpus", gpus).option("--price", request_.price ? report::number(*request_.price) : "");
+    command.flag("--borderline", request_.borderline);
+    report_.write(report::to_html(report::SearchPage{report, command.text(), TRAINSIM_VERSION}));
+  }
+
   SearchRequest request_ = with_workers_open();
+  ReportFile report_;
 
   static SearchRequest with_workers_open() {
     SearchRequest request;

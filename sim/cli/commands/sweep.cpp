@@ -12,10 +12,13 @@
 
 #include "sim/base/diagnostics.hpp"
 #include "sim/cli/command.hpp"
+#include "sim/cli/command_text.hpp"
 #include "sim/cli/commands/factories.hpp"
 #include "sim/cli/exit_code.hpp"
 #include "sim/cli/output_file.hpp"
+#include "sim/cli/report_file.hpp"
 #include "sim/cli/sweep_file.hpp"
+#include "sim/report/page/sweep_page.hpp"
 #include "sim/report/sweep_rows.hpp"
 #include "sim/sweep/axis.hpp"
 #include "sim/sweep/plan_list.hpp"
@@ -42,6 +45,13 @@ Format format_of(const std::string& file) {
                                                  {".csv", Format::kCsv}};
   const auto found = formats.find(std::filesystem::path(file).extension().string());
   return found == formats.end() ? Format::kText : found->second;
+}
+
+/// Puts the shard in the place of its mark in a file's name.
+void name_shard(std::string& file, const sweep::Shard& shard) {
+  const std::size_t mark = file.find(kShardMark);
+  const std::string name = std::to_string(shard.index) + "-of-" + std::to_string(shard.count);
+  if (mark != std::string::npos) file.replace(mark, std::string(kShardMark).size(), name);
 }
 
 std::string json_list(const std::vector<sweep::Row>& rows) {
@@ -73,6 +83,7 @@ class SweepCommand : public Command {
              "only points K, K+N, …; else Slurm's or MPI's rank is used (--shard 1/1: all points; "
              "auto/N: number of GNU parallel's job)")
         .value("K/N");
+    report_.declare(options, "shows curves, a map, what is worth a look, and all points");
     options.add("--fold", fold_, "as for run: auto or off").value("MODE").fallback("auto");
     common_.declare(options, {Format::kText, Format::kJsonLines, Format::kCsv, Format::kJson});
   }
@@ -82,6 +93,8 @@ class SweepCommand : public Command {
     base_.fold = fold_ == "auto";
     const sweep::Shard shard = choose_shard();
     place_output(shard);
+    report_.check_differs(common_.output, "--output");
+    report_.check_differs(plans_, "--plans");
     const sweep::Sweep sweep(axes());
     check_sweep(base_, sweep);
     SweepTask task{base_,
@@ -112,12 +125,11 @@ class SweepCommand : public Command {
     return found->shard;
   }
 
-  /// Puts the shard into the file's name, and lets the name choose the format.
+  /// Puts the shard into the files' names, and lets that of the rows choose the format.
   void place_output(const sweep::Shard& shard) {
     std::string& file = common_.output;
-    const std::size_t mark = file.find(kShardMark);
-    const std::string name = std::to_string(shard.index) + "-of-" + std::to_string(shard.count);
-    if (mark != std::string::npos) file.replace(mark, std::string(kShardMark).size(), name);
+    name_shard(file, shard);
+    name_shard(report_.path(), shard);
     if (!common_.format_given) common_.format = format_of(file);
     const bool by_rows = common_.format == Format::kJsonLines || common_.format == Format::kCsv;
     if (resume_ && (file.empty() || !by_rows)) {
@@ -139,6 +151,7 @@ class SweepCommand : public Command {
   int write_rows(SweepTask& task) {
     const sweep::RowFormat format =
         common_.format == Format::kCsv ? sweep::RowFormat::kCsv : sweep::RowFormat::kJsonLines;
+    report_.open();
     SweepFile file(common_.output, format, task, resume_);
     std::vector<sweep::Row> rows = file.rows();
     const std::size_t total = task.points.size();
@@ -155,12 +168,14 @@ class SweepCommand : public Command {
                                  : "the same command with --resume goes on with '" + common_.output + "'";
     if (outcome.signal != 0) return interrupted(outcome, rows.size(), total, cure);
     for (const std::string& note : report::sweep_notes(rows)) spdlog::info("{}", note);
+    write_page(rows);
     return finished(outcome);
   }
 
   /// A table or a list, for which all rows are needed.
   int write_at_end(const SweepTask& task) {
     OutputFile output(common_.output);
+    report_.open();
     std::vector<sweep::Row> rows;
     const SweepOutcome outcome = run_sweep(
         task, [&rows](sweep::Row row, const std::function<void()>&) { rows.push_back(std::move(row)); });
@@ -168,9 +183,20 @@ class SweepCommand : public Command {
     const bool partial_file = outcome.signal != 0 && !common_.output.empty();
     if (!partial_file)
       output.write(common_.format == Format::kJson ? json_list(rows) : report::sweep_text(rows));
-    if (outcome.signal == 0) return finished(outcome);
+    if (outcome.signal == 0) {
+      write_page(rows);
+      return finished(outcome);
+    }
     return interrupted(outcome, rows.size(), task.points.size(),
                        "with -o FILE and --format jsonl or csv, --resume could go on");
+  }
+
+  void write_page(const std::vector<sweep::Row>& rows) {
+    if (!report_.wanted()) return;
+    CommandText command("sweep");
+    command.subject(base_.subject).option("--plans", plans_).option("--zip", zip_).option("--vary", vary_);
+    command.option("--shard", shard_).option("--fold", base_.fold ? "" : "off");
+    report_.write(report::to_html(report::SweepPage{rows, command.text(), TRAINSIM_VERSION}));
   }
 
   static int interrupted(const SweepOutcome& outcome, std::size_t rows, std::size_t total,
@@ -191,6 +217,7 @@ class SweepCommand : public Command {
   std::vector<std::string> zip_;
   std::string plans_;
   std::string shard_;
+  ReportFile report_;
   std::string fold_ = "auto";
   std::size_t workers_ = 0;
   bool resume_ = false;

@@ -141,9 +141,6 @@ Json model_json(const model::ModelSpec& model) {
 Json page_json(const Page& page) {
   const hardware::ClusterSpec& cluster = page.experiment.cluster;
   Json json = {{"result", to_tree(page.summary)}};
-  json["description"] = page.summary.description;
-  json["command"] = page.command;
-  json["version"] = page.version;
   json["diagnosis"] = diagnosis_json(page);
   json["waterfall"] = waterfall_json(page.summary);
   json["timeline"] = timeline_json(page);

@@ -49,9 +49,4 @@ Json timeline_json(const Page& page);
 /// The same numbers as everywhere else, and those that only the page shows.
 Json page_json(const Page& page);
 
-/// JSON as it may stand inside a script element: nothing in it can end the element or begin a comment.
-std::string script_safe(const Json& json);
-/// Text as it may stand in HTML.
-std::string html_safe(const std::string& text);
-
 }  // namespace trainsim::report

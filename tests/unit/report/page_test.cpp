@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "sim/report/page/frame.hpp"
 #include "sim/report/page/parts.hpp"
 #include "tests/unit/report/outcome.hpp"
 

@@ -3,5 +3,3 @@
 "use strict";
 
 const data = JSON.parse(document.getElementById("data").textContent);
-const result = data.result;
-const step = result.step_time_s;

@@ -23,7 +23,8 @@ function showOnPaper() {
   window.addEventListener("resize", () => {
     if (document.documentElement.clientWidth === width) return;
     width = document.documentElement.clientWidth;
-    redrawAll();
+    // A window that is being closed has none.
+    if (width > 0) redrawAll();
   });
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redrawAll);
   let opened = [];
@@ -50,4 +51,23 @@ function timeAxis(scale, ticks) {
   const inUnit = d3.scaleLinear().domain([from / unit, to / unit]).range(scale.range());
   const format = inUnit.tickFormat(ticks);
   return d3.axisBottom(inUnit).ticks(ticks).tickSizeOuter(0).tickFormat((value) => format(value) + " " + name);
+}
+
+/** Axes with titles: `x` and `y` have a `title` and perhaps a `unit` behind every tick. */
+function drawAxes(svg, scaleX, scaleY, {x, y, width, height, margin}) {
+  const withUnit = (axis) => (value) => d3.format("~r")(Number(value.toPrecision(6))) + (axis.unit ? " " + axis.unit : "");
+  svg.append("g").attr("transform", `translate(0,${height - margin.bottom})`)
+      .call(d3.axisBottom(scaleX).ticks(Math.max(2, width / 120)).tickSizeOuter(0).tickFormat(withUnit(x)));
+  svg.append("g").attr("transform", `translate(${margin.left},0)`)
+      .call(d3.axisLeft(scaleY).ticks(5).tickSizeOuter(0).tickFormat(withUnit(y)));
+  svg.append("text").attr("x", width - margin.right).attr("y", height - 6).attr("text-anchor", "end").text(x.title);
+  svg.append("text").attr("transform", `translate(12,${margin.top}) rotate(-90)`).attr("text-anchor", "end").text(y.title);
+}
+
+/** A line that is not to be crossed, with a text below its right end. */
+function drawLimit(svg, scaleX, y, text) {
+  const [from, to] = scaleX.range();
+  svg.append("line").attr("x1", from).attr("x2", to).attr("y1", y).attr("y2", y)
+      .attr("stroke", colour("cost")).attr("stroke-dasharray", "6 4");
+  svg.append("text").attr("class", "label").attr("x", to).attr("y", y + 15).attr("text-anchor", "end").text(text);
 }

@@ -1,12 +1,4 @@
-showSummary();
-showEfficiency();
-showTimeline();
-showStages();
-showMemory();
-showCommunication();
-showKernels();
-showChanges();
-showPlan();
+showFrame();
 showOnPaper();
 document.documentElement.dataset.ready = "true";
 })();

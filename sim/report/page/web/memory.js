@@ -77,7 +77,7 @@ class MemoryChart {
     }
     svg.append("path").attr("d", path(this.points) + `V${y(0)}H${x(0)}Z`).attr("fill", colour("forward")).attr("opacity", 0.16);
     svg.append("path").attr("d", path(this.points)).attr("fill", "none").attr("stroke", colour("forward")).attr("stroke-width", 1.5);
-    this.drawLine(svg, x, y, usable / 2 ** 30, `usable: ${gib(usable)}`);
+    drawLimit(svg, x, y(usable / 2 ** 30), `usable: ${gib(usable)}`);
     const peak = svg.append("g");
     const [px, py] = [x(this.rank.peak_time_s), y(this.rank.peak_memory_bytes / 2 ** 30)];
     peak.append("circle").attr("cx", px).attr("cy", py).attr("r", 4).attr("fill", colour("backward"));
@@ -87,12 +87,6 @@ class MemoryChart {
     this.mark = svg.append("line").attr("y1", this.margin.top).attr("y2", this.height - this.margin.bottom)
         .attr("stroke", colour("text")).attr("visibility", "hidden");
     this.drawMark();
-  }
-
-  drawLine(svg, x, y, value, text) {
-    svg.append("line").attr("x1", x.range()[0]).attr("x2", x.range()[1]).attr("y1", y(value)).attr("y2", y(value))
-        .attr("stroke", colour("cost")).attr("stroke-dasharray", "6 4");
-    svg.append("text").attr("class", "label").attr("x", x.range()[1]).attr("y", y(value) + 15).attr("text-anchor", "end").text(text);
   }
 
   drawMark() {

@@ -1,5 +1,8 @@
 // Headline numbers, findings, and the waterfall.
 
+const result = data.result;
+const step = result.step_time_s;
+
 function settingRows() {
   const plan = result.plan;
   const tensor = "TP" + plan.tensor_parallel + (plan.sequence_parallel ? "+SP" : "");
@@ -36,70 +39,38 @@ function headlineNumbers() {
   ];
 }
 
-function showWarnings() {
+function warnings() {
   const texts = [];
-  if (!result.fits) texts.push(["The plan does not fit.", ` The fullest rank needs ${gib(result.peak_memory_bytes)}; ` +
+  if (!result.fits) texts.push(["The plan does not fit.", `The fullest rank needs ${gib(result.peak_memory_bytes)}; ` +
       `the GPU has ${gib(result.memory_capacity_bytes)} less ${gib(result.memory_reserve_bytes)} for contexts and libraries.`]);
-  for (const warning of result.warnings) texts.push(["Warning.", " " + warning]);
-  byId("warnings").append(...texts.map(([title, text]) =>
-      make("p", {class: "warning"}, make("strong", {}, title), text)));
+  for (const warning of result.warnings) texts.push(["Warning.", warning]);
+  return texts;
 }
 
 function showSummary() {
-  byId("name").textContent = result.name;
-  byId("description").textContent = data.description;
-  byId("setting").append(...settingRows().flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]));
+  describe("setting", settingRows());
   byId("headline").textContent = data.diagnosis.headline;
-  showWarnings();
-  byId("numbers").append(...headlineNumbers().map(([name, value, note]) => make("div", {}, make("dt", {}, name),
-      make("dd", {}, make("div", {class: "value"}, value), make("div", {class: "note"}, note)))));
+  showWarnings(warnings());
+  showNumbers("numbers", headlineNumbers());
   byId("findings").append(...data.diagnosis.findings.map((finding) => make("article", {},
       make("h4", {}, finding.name, make("span", {class: "amount"}, finding.amount)), make("p", {}, finding.text),
       finding.advice === "" ? null : make("p", {class: "advice"}, make("strong", {}, "What would help: "), finding.advice))));
-  byId("made").textContent = `Simulated by trainsim ${data.version}: ${result.simulation.simulated_ranks} of ` +
+  data.made = `Simulated by trainsim ${data.version}: ${result.simulation.simulated_ranks} of ` +
       `${whole(result.simulation.world_size)} ranks` + (result.simulation.folded ? " (the others are identical)" : "") +
-      `, ${whole(result.simulation.activities)} activities, in ${duration(result.simulation.wall_s)}. The same again:`;
-  byId("command").textContent = data.command;
+      `, ${whole(result.simulation.activities)} activities, in ${duration(result.simulation.wall_s)}.`;
 }
 
 /** Costs of a smaller share of the step are not worth a bar. */
 const tiny = 1e-5;
 
-/** Bars of the waterfall with where they begin, in seconds. */
-function placedBars() {
-  let at = 0;
-  return data.waterfall.map((bar) => {
-    const begin = bar.is_total ? 0 : Math.min(at, at + bar.seconds);
-    at = bar.is_total ? bar.seconds : at + bar.seconds;
-    return Object.assign({begin, end: begin + Math.abs(bar.seconds)}, bar);
-  }).filter((bar) => Math.abs(bar.seconds) > tiny * step);
-}
-
 function showEfficiency() {
-  const bars = placedBars();
-  const widest = Math.max(...bars.map((bar) => bar.end));
-  const colourOf = (bar) => bar.is_total ? "total" : bar.seconds < 0 ? "gain" : "cost";
-  const sign = (bar) => bar.is_total ? "" : bar.seconds < 0 ? "" : "+";
-  byId("waterfall").append(table("From the arithmetic at peak to the step: totals in bold, costs in between", [
-    {title: "", cell: (bar) => [bar.name, make("div", {class: "small"}, bar.text)].flat()},
-    {title: "", class: "bar-cell", cell: (bar) =>
-        track([[colourOf(bar), Math.abs(bar.seconds) / widest]], bar.begin / widest)},
-    {title: "Time", number: true, cell: (bar) => sign(bar) + duration(bar.seconds).replace("-", "−")},
-    {title: "Of the step", number: true, cell: (bar) => percent(bar.seconds / step)},
-  ], bars, (bar) => bar.is_total ? "totals" : ""));
-  byId("notes").append(...result.notes.map((note) => make("li", {}, note)));
+  const bars = placedBars(data.waterfall.map((bar) => Object.assign({value: bar.seconds}, bar)), tiny * step);
+  byId("waterfall").append(waterfallTable("From the arithmetic at peak to the step: totals in bold, costs in between", bars, [
+    {title: "Time", number: true, cell: (bar) => signed(bar, duration)},
+    {title: "Of the step", number: true, cell: (bar) => percent(bar.value / step)},
+  ]));
+  showList("notes", result.notes);
 }
-
-const stageParts = [
-  ["forward", "Forward", ["forward"]],
-  ["backward", "Backward", ["backward"]],
-  ["recompute", "Recomputation", ["recompute"]],
-  ["optimizer", "Optimizer", ["optimizer"]],
-  ["communication", "Communication waited for",
-    ["tensor_communication", "pipeline_communication", "data_communication", "embedding_communication"]],
-  ["launch", "Launches", ["launch"]],
-  ["waiting", "Bubble and imbalance", ["bubble", "imbalance"]],
-];
 
 function rankLabel(rank) {
   return `Stage ${rank.stage}, rank ${rank.rank}`;

@@ -1,0 +1,160 @@
+// The page of a comparison.
+
+const runs = data.runs;
+const perToken = data.differences.some((difference) => difference.per === "token");
+
+function planText(plan) {
+  const tensor = "TP" + plan.tensor_parallel + (plan.sequence_parallel ? "+SP" : "");
+  const chunks = plan.virtual_pipeline > 1 ? ` VPP${plan.virtual_pipeline}` : "";
+  return `${tensor} PP${plan.pipeline_parallel}${chunks} DP${plan.data_parallel}, ${plan.schedule}, ` +
+      `${whole(plan.micro_batches)} × ${plan.micro_batch_size} sequences, recompute ${plan.recompute.granularity}`;
+}
+
+/** What a run is: its label, its description, and its plan. */
+function runText(run) {
+  return `${run.label}: ${run.result.model} on ${whole(run.result.plan.gpus)} × ${run.result.gpu}, ${planText(run.result.plan)}`;
+}
+
+/** Rows of the headline numbers: name, value of a run, its text, and whether a change is a share. */
+const figures = [
+  ["Step time", (run) => run.result.step_time_s, duration, true],
+  ["Time per million tokens", (run) => perToken ? 1e6 * run.result.step_time_s / run.tokens : null, duration, true],
+  ["Tokens/s", (run) => run.result.tokens_per_s, (value) => whole(value), true],
+  ["Tokens/s per GPU", (run) => run.result.tokens_per_s_per_gpu, number, true],
+  ["MFU", (run) => run.result.mfu, percent, false],
+  ["HFU", (run) => run.result.hfu, percent, false],
+  ["Bubble ratio", (run) => run.result.bubble_ratio, percent, false],
+  ["Scaling efficiency", (run) => run.result.scaling_efficiency, percent, false],
+  ["Peak memory", (run) => run.result.peak_memory_bytes, gib, true],
+  ["GPUs", (run) => run.result.plan.gpus, whole, true],
+].filter(([, value]) => value(runs[0]) !== null);
+
+/** "+3.1 %", or "+1.2 points" of what is a share itself. */
+function changeText(from, to, isShare) {
+  if (from === to) return "same";
+  if (isShare) return change(to / from - 1);
+  const moved = 100 * (to - from);
+  return (moved > 0 ? "+" : "") + moved.toFixed(1).replace("-", "−") + "\u00a0points";
+}
+
+function showFigures() {
+  const columns = [{title: "", cell: ([name]) => name}].concat(runs.map((run, index) => ({
+    title: run.run, number: true, cell: ([, value, write, isShare]) => [write(value(run)), index === 0 ? null :
+        make("div", {class: "small"}, changeText(value(runs[0]), value(run), isShare))],
+  })));
+  const rows = figures.concat([["Fits into memory", (run) => run.result.verdict, null, null]]);
+  columns.slice(1).forEach((column, index) => {
+    const numbers = column.cell;
+    column.cell = (row) => row[2] === null ? row[1](runs[index]) : numbers(row);
+  });
+  byId("figures").append(table("Results side by side, and below each what it is more or less than the first", columns, rows));
+}
+
+/** What is short enough for the head of a column. */
+const shortTitles = {"Recomputation": "Recom\u00adputation", "Communication waited for": "Communi\u00adcation",
+  "Optimizer": "Opti\u00admizer", "Bubble and imbalance": "Bubble, im\u00adbalance"};
+
+/** A share in percent; what would be noughts only is nothing. */
+function share(value) {
+  return percent(Math.abs(value) < 5e-4 ? 0 : value);
+}
+
+function showBreakdown() {
+  const time = (run) => perToken ? 1e6 * run.result.step_time_s / run.tokens : run.result.step_time_s;
+  const longest = Math.max(...runs.map(time));
+  byId("breakdown-lead").textContent = `The ${perToken ? "time of a million tokens" : "step"} of each run by cause, on one ` +
+      "scale. Mean over ranks.";
+  legend("breakdown-legend", stageParts.map(([name, text]) => [name, text]));
+  const part = (run, causes) => d3.sum(causes, (cause) => run.result.breakdown[cause]) / run.result.step_time_s;
+  byId("breakdown-table").append(table("", [
+    {title: "Run", cell: (run) => run.run},
+    {title: "", class: "bar-cell", cell: (run) =>
+        track(stageParts.map(([name, , causes]) => [name, part(run, causes) * time(run) / longest]))},
+    {title: perToken ? "Per million tokens" : "Step", number: true, cell: (run) => duration(time(run))},
+    ...stageParts.map(([, text, causes]) => ({title: shortTitles[text] || text, number: true, cell: (run) => share(part(run, causes))})),
+  ], runs));
+}
+
+/** A waterfall from one total over changes to another, below its sentences. */
+function showMove(id, title, texts, bars, write) {
+  const total = bars[0].value;
+  byId(id).append(make("h3", {}, title), ...texts.map((text) => make("p", {}, text)),
+      waterfallTable("Totals in bold; what is more in between is a cost, what is less a gain", placedBars(bars, 5e-5 * total), [
+        {title: "", number: true, cell: (bar) => signed(bar, write)},
+        {title: `Of ${bars[0].name}`, number: true, cell: (bar) => bar.is_total ? percent(bar.value / total) : change(bar.value / total)},
+      ]));
+}
+
+function showMoves() {
+  for (const difference of data.differences) {
+    const [from, to] = [difference.from, difference.to];
+    const title = `From ${from} to ${to}`;
+    const unit = difference.per === "token" ? 1e6 : 1;
+    const isMemory = (text) => text.startsWith("The fullest rank");
+    const moved = Object.entries(difference.breakdown).map(([cause, part]) => ({name: words(cause), value: unit * part.change_s}));
+    showMove("time-list", title + (unit === 1 ? "" : ", per million tokens"), difference.sentences.filter((text) => !isMemory(text)), [
+      {name: from, value: unit * difference.from_s, is_total: true}, ...moved,
+      {name: to, value: unit * (difference.from_s + difference.change_s), is_total: true}], duration);
+    const before = runs[0].result.peak_memory_bytes;
+    showMove("memory-list", title, difference.sentences.filter(isMemory), [
+      {name: from, value: before, is_total: true},
+      ...Object.entries(difference.memory_at_peak).map(([category, bytes]) => ({name: words(category), value: bytes})),
+      {name: to, value: before + difference.change_bytes, is_total: true}], gib);
+  }
+}
+
+function showInputs() {
+  if (data.inputs.length === 0) {
+    byId("inputs-table").append(make("p", {}, "Nothing in the input differs."));
+    return;
+  }
+  byId("inputs-table").append(table("Values that are not the same in all runs; others are", [
+    {title: "Key", cell: (row) => breakable(row.key)},
+    ...runs.map((run, index) => ({title: run.run, class: "state", cell: (row) => row.values[index] === null ? "–" : row.values[index]})),
+  ], data.inputs));
+}
+
+/** A number of a stage: the largest of its ranks. */
+function ofStage(run, stage, value) {
+  const ranks = run.result.ranks.filter((rank) => rank.stage === stage);
+  return ranks.length === 0 ? null : Math.max(...ranks.map(value));
+}
+
+function showStages() {
+  const last = Math.max(...runs.flatMap((run) => run.result.ranks.map((rank) => rank.stage)));
+  const left = runs.filter((run) => run.result.ranks_of_run > run.result.ranks.length).map((run) => run.run);
+  const longest = (run, value) => run.result.ranks.reduce((a, b) => value(b) > value(a) ? b : a).stage;
+  byId("stages-lead").textContent = runs.map((run) => `In ${run.run} stage ${longest(run, (rank) => rank.busy_s)} works longest ` +
+      `and stage ${longest(run, (rank) => rank.peak_memory_bytes)} is the fullest.`).join(" ") + " Of several ranks of a stage, the " +
+      "largest number is shown." + (left.length > 0 ? ` Of ${left.join(", ")} only the first ranks are here.` : "");
+  const quantities = [
+    ["layers", (rank) => rank.layers, (value) => String(value)],
+    ["busy", (rank) => rank.busy_s, duration],
+    ["bubble", (rank) => rank.bubble_s / (rank.busy_s + rank.bubble_s), percent],
+    ["peak memory", (rank) => rank.peak_memory_bytes, gib],
+  ];
+  const columns = quantities.flatMap(([name, value, write]) => runs.map((run) => ({
+    title: `${run.run} ${name}`, number: true, cell: (stage) => {
+      const found = ofStage(run, stage, value);
+      return found === null ? "" : write(found);
+    }})));
+  byId("stages-table").append(table("By pipeline stage", [{title: "Stage", cell: (stage) => String(stage)}, ...columns], d3.range(last + 1)));
+}
+
+function compareWarnings() {
+  const misfits = runs.filter((run) => !run.result.fits);
+  return misfits.map((run) => [`${run.run} does not fit.`,
+    run.result.memory_headroom_bytes < 0 ? `Its fullest rank needs ${gib(-run.result.memory_headroom_bytes)} more than a GPU has.`
+        : "It offloads more than its hosts hold."])
+      .concat(runs.flatMap((run) => run.result.warnings.map((warning) => [`Warning of ${run.run}.`, warning])));
+}
+
+describe("setting", runs.map((run) => [run.run, runText(run)]));
+byId("headline").textContent = data.headline;
+showWarnings(compareWarnings());
+showFigures();
+showBreakdown();
+showMoves();
+showInputs();
+showStages();
+data.made = `Simulated by trainsim ${data.version}.`;
