@@ -60,7 +60,7 @@ const metrics = [
   {id: "gpu_hours", name: perToken ? "GPU-hours per 10⁹ tokens" : "GPU-hours per step", write: number, less: true,
     when: gpusVary},
   {id: "run_days", name: "Days of the whole run", write: number, less: true, when: hasRuns("run_days")},
-  {id: "run_cost", name: "Cost of the whole run", write: (cost) => whole(cost) + currency, less: true,
+  {id: "run_cost", name: "Cost of the whole run", write: (cost) => (cost < 1000 ? number(cost, 3) : whole(cost)) + currency, less: true,
     when: hasRuns("run_cost")},
 ].filter((metric) => metric.when !== false);
 
