@@ -146,8 +146,17 @@ RingEstimate tensor_ring(const hardware::ClusterSpec& cluster, const plan::Paral
 }
 
 RingEstimate data_ring(const hardware::ClusterSpec& cluster, const plan::ParallelPlan& plan) {
-  const std::int64_t size = plan.is_hybrid() ? plan.shard_ranks() : plan.data_parallel;
+  const std::int64_t size = plan.is_hybrid() ? plan.shard_ranks() : plan.data_context_ranks();
   return ring_estimate(cluster, size, std::min(size, plan::data_ranks_in_node(plan, cluster.gpus_per_node)));
+}
+
+RingEstimate context_ring(const hardware::ClusterSpec& cluster, const plan::ParallelPlan& plan) {
+  const std::int64_t inside = plan::context_ranks_in_node(plan, cluster.gpus_per_node);
+  const bool in_a_node = plan.context_parallel <= inside;
+  // A single ring passes from node to node through one NIC.
+  RingEstimate ring = ring_estimate(cluster, plan.context_parallel, in_a_node ? inside : 1);
+  ring.start = cluster.point_to_point_latency;
+  return ring;
 }
 
 std::vector<program::Program> lower(const model::ModelSpec& model, const plan::ParallelPlan& plan,
@@ -160,7 +169,7 @@ std::vector<program::Program> lower(const model::ModelSpec& model, const plan::P
                        schedule,
                        kernels,
                        Shapes(model, plan),
-                       layer_passes(model, plan, kernels, ring),
+                       layer_passes(model, plan, kernels, ring, context_ring(cluster, plan)),
                        build_ends(model, plan, kernels, ring),
                        TapeTraces(layer_tape(model, plan)),
                        TapeTraces(embedding_tape(model, plan)),
@@ -180,7 +189,7 @@ Seconds single_gpu_time(const model::ModelSpec& model, const plan::ParallelPlan&
                         const hardware::GpuSpec& gpu) {
   plan::ParallelPlan single = plan;
   single.gpus = single.tensor_parallel = single.pipeline_parallel = single.virtual_pipeline =
-      single.data_parallel = 1;
+      single.context_parallel = single.data_parallel = 1;
   single.sequence_parallel = false;
   single.recompute = {};
   single.sharding = plan::Sharding::kNone;
@@ -192,8 +201,7 @@ Seconds single_gpu_time(const model::ModelSpec& model, const plan::ParallelPlan&
   const auto optimizer = one.segments(optimizer_pass(single, kernels, parameters, parameters));
   if (plan.profile) {
     one.run(optimizer);
-    const auto slots =
-        static_cast<double>(single.micro_batches() * plan.pipeline_parallel * plan.tensor_parallel);
+    const auto slots = static_cast<double>(single.micro_batches() * plan.replica_gpus());
     return slots * (plan.profile->forward + plan.profile->backward) + one.now();
   }
   const LayerPasses layer = layer_passes(model, single, kernels, {});

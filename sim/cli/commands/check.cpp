@@ -41,6 +41,10 @@ report::CheckReport check_report(const config::Experiment& experiment) {
        std::to_string((plan.gpus + experiment.cluster.gpus_per_node - 1) / experiment.cluster.gpus_per_node)},
       {"GPU memory", report::gib(experiment.cluster.gpu.memory) + ", " + report::gib(plan.memory_reserve) +
                          " of it reserved"}};
+  if (plan.context_parallel > 1) {
+    report.derived.emplace_back("tokens of a sequence per rank",
+                                std::to_string(experiment.model.sequence_length / plan.context_parallel));
+  }
   return report;
 }
 
