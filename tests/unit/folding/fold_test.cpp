@@ -101,7 +101,9 @@ TEST(Folding, ContextRanksPassOnToTheNext) {
   int rings = 0;
   for (const WorldGroup& group : world.groups) {
     const auto size = group.member_end - group.member_begin;
-    if (group.kind == GroupKind::kData) EXPECT_EQ(size, 8U);
+    if (group.kind == GroupKind::kData) {
+      EXPECT_EQ(size, 8U);
+    }
     if (group.kind != GroupKind::kContext) continue;
     ++rings;
     EXPECT_EQ(size, 4U);

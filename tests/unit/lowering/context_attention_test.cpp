@@ -90,7 +90,9 @@ TEST(ContextAttention, PassesOnBesideAttention) {
       EXPECT_NE(step.kind, StepKind::kCollective);
       const bool attends = step.name.find("own part") != std::string::npos ||
                            step.name.find("another rank") != std::string::npos;
-      if (attends) EXPECT_LE(on_the_way, 1);
+      if (attends) {
+        EXPECT_LE(on_the_way, 1);
+      }
     }
     EXPECT_EQ(on_the_way, 0);
   }
