@@ -21,7 +21,7 @@ void add_ring(Pass& pass, const KernelBook& book, Cause cause) {
     const bool sends = step + 1 < ranks;
     if (sends) add_start(pass, CollectiveOp::kRingShift, bytes, GroupKind::kContext);
     add_compute(pass, step == 0 ? "attention, own part" : "attention, part of another rank", cause,
-                book.ring_attention(step == 0, sends ? shift : 0));
+                book.ring_attention(step == 0, false, sends ? shift : 0));
     if (sends) add_join(pass, GroupKind::kContext);
   }
   add_compute(pass, "attention, parts put together", cause, book.ring_outputs());
@@ -37,7 +37,7 @@ void add_ring_backward(Pass& pass, const KernelBook& book) {
     const double bytes = (own ? 0.0 : half) + (step > 0 ? half : 0.0);
     add_start(pass, CollectiveOp::kRingShift, bytes, GroupKind::kContext);
     add_compute(pass, own ? "attention backward, own part" : "attention backward, part of another rank",
-                Cause::kBackward, book.ring_attention_backward(own, book.shift_time(bytes)));
+                Cause::kBackward, book.ring_attention(own, true, book.shift_time(bytes)));
     add_join(pass, GroupKind::kContext);
     add_compute(pass, "attention gradients added", Cause::kBackward, book.ring_gradients(own));
   }

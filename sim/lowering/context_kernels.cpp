@@ -12,37 +12,23 @@ Seconds KernelBook::shift_time(double bytes) const {
 
 /// Of another rank's keys a rank's queries see the half that the mask leaves: all queries one of its two
 /// chunks, or, on ranks before it, half of the queries both.
-program::Kernel KernelBook::ring_part(bool own, bool backward, Seconds communication) const {
+Kernels KernelBook::ring_attention(bool own, bool backward, Seconds communication) const {
   cost::AttentionShape shape = attention_shape();
   // Operations are counted without the mask, of which every part has its share.
   const Flops counted = cost::attention_flops(shape, backward);
+  Kernels kernels;
   if (!own) {
     shape.keys = std::max<std::int64_t>(1, shapes_.sequence / 2);
     shape.causal = false;
+    // The chunk is made contiguous: half of the keys and of the values.
+    kernels.push_back(pass("attention chunk of keys and values",
+                           static_cast<double>(shapes_.tokens * shapes_.taken_key_width), 4.0));
   }
-  program::Kernel kernel = backward ? kernels_.attention_backward("attention backward", shape)
-                                    : kernels_.attention_forward("attention", shape);
-  kernel.flops = counted;
-  kernel.seconds *= kernels_.slowdown_beside(kernel.seconds, communication);
-  return kernel;
-}
-
-Kernels KernelBook::ring_attention(bool own, Seconds communication) const {
-  Kernels kernels;
-  // One chunk of keys and values is made contiguous: half of both.
-  if (!own)
-    kernels.push_back(pass("keys and values of a chunk",
-                           static_cast<double>(shapes_.tokens * shapes_.taken_key_width), 4.0));
-  kernels.push_back(ring_part(own, false, communication));
-  return kernels;
-}
-
-Kernels KernelBook::ring_attention_backward(bool own, Seconds communication) const {
-  Kernels kernels;
-  if (!own)
-    kernels.push_back(pass("keys and values of a chunk",
-                           static_cast<double>(shapes_.tokens * shapes_.taken_key_width), 4.0));
-  kernels.push_back(ring_part(own, true, communication));
+  kernels.push_back(backward ? kernels_.attention_backward("attention backward", shape)
+                             : kernels_.attention_forward("attention", shape));
+  program::Kernel& attention = kernels.back();
+  attention.flops = counted;
+  attention.seconds *= kernels_.slowdown_beside(attention.seconds, communication);
   return kernels;
 }
 
@@ -56,8 +42,8 @@ Kernels KernelBook::ring_outputs() const {
 Kernels KernelBook::ring_gradients(bool own) const {
   const auto queries = static_cast<double>(shapes_.tokens * shapes_.query_width);
   const auto keys = static_cast<double>(shapes_.tokens * shapes_.taken_key_width);
-  return {pass("query gradient add", queries, 6.0),
-          pass("key and value gradient add", own ? 2.0 * keys : keys, 6.0)};
+  return {pass("attention query gradient add", queries, 6.0),
+          pass("attention key and value gradient add", own ? 2.0 * keys : keys, 6.0)};
 }
 
 Kernels KernelBook::gathered_attention() const {
@@ -65,7 +51,7 @@ Kernels KernelBook::gathered_attention() const {
   shape.keys = model_.sequence_length;
   const auto queries = static_cast<double>(shapes_.tokens * shapes_.query_width);
   const auto keys = static_cast<double>(shapes_.tokens * shapes_.context_parallel * shapes_.taken_key_width);
-  return {pass("gathered keys and values put in order", 2.0 * keys, 4.0, 2),
+  return {pass("attention keys and values in order", 2.0 * keys, 4.0, 2),
           kernels_.attention_forward("attention", shape),
           pass("attention output of chunks", queries, 4.0, 2)};
 }
@@ -75,9 +61,9 @@ Kernels KernelBook::gathered_attention_backward() const {
   shape.keys = model_.sequence_length;
   const auto keys = static_cast<double>(shapes_.tokens * shapes_.context_parallel * shapes_.taken_key_width);
   // The gradients of both chunks' keys are added up (2+2+2) and put in order (2+2).
-  return {pass("gathered keys and values put in order", 2.0 * keys, 4.0, 2),
+  return {pass("attention keys and values in order", 2.0 * keys, 4.0, 2),
           kernels_.attention_backward("attention backward", shape),
-          pass("key and value gradient add", 2.0 * keys, 10.0, 4)};
+          pass("attention key and value gradient add", 2.0 * keys, 10.0, 4)};
 }
 
 Kernels KernelBook::exchanged_attention(bool backward) const {
@@ -91,7 +77,7 @@ Kernels KernelBook::exchanged_attention(bool backward) const {
 }
 
 Kernels KernelBook::exchange_layout(std::int64_t width) const {
-  return {pass("layout of the exchange", static_cast<double>(shapes_.tokens * width), 4.0)};
+  return {pass("attention layout of the exchange", static_cast<double>(shapes_.tokens * width), 4.0)};
 }
 
 }  // namespace trainsim::lowering

@@ -36,8 +36,7 @@ class KernelBook {
   /// A step of ring attention on a rank: its own part under the mask, or with the keys and values of another
   /// rank that has sent them; `communication` is how long the next ones are on their way beside it. And what
   /// puts the parts of the output together.
-  Kernels ring_attention(bool own, Seconds communication) const;
-  Kernels ring_attention_backward(bool own, Seconds communication) const;
+  Kernels ring_attention(bool own, bool backward, Seconds communication) const;
   Kernels ring_outputs() const;
   /// Adds what a step of backward has made to the sums of the query gradients, and of those of keys and
   /// values, which are on their way around the ring.
@@ -82,7 +81,6 @@ class KernelBook {
   program::Kernel pass(const char* name, double elements, double bytes_per_element, int launches = 1) const;
   program::Kernel random_pass(const char* name, double elements, double bytes_per_element) const;
   cost::AttentionShape attention_shape() const;
-  program::Kernel ring_part(bool own, bool backward, Seconds communication) const;
   Kernels standard_core_forward() const;
   Kernels standard_core_backward() const;
   double score_elements() const;
