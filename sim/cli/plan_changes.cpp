@@ -75,7 +75,7 @@ void add_splits(const ParallelPlan& plan, std::vector<Candidate>& list) {
   const std::int64_t tensor = plan.tensor_parallel;
   const std::int64_t pipeline = plan.pipeline_parallel;
   const auto add = [&](std::int64_t t, std::int64_t p) {
-    const std::int64_t data = plan.gpus / (t * p);
+    const std::int64_t data = plan.gpus / (t * plan.context_parallel * p);
     std::string label;
     const auto name = [&label](const char* dimension, std::int64_t from, std::int64_t to) {
       if (from == to) return;
@@ -102,7 +102,7 @@ void add_switches(const ParallelPlan& plan, std::vector<Candidate>& list) {
   if (plan.tensor_parallel > 1 && !plan.overlap_tensor_communication)
     list.push_back(
         {"Tensor-parallel communication beside compute", {"plan.overlap_tensor_communication=true"}});
-  if (plan.data_parallel > 1) {
+  if (plan.data_context_ranks() > 1) {
     if (plan.sharding == plan::Sharding::kNone) list.push_back({"ZeRO-1", {"plan.sharding=zero1"}});
     if (!plan.overlap_gradient_reduction)
       list.push_back({"Gradient reduction beside backward", {"plan.overlap_gradient_reduction=true"}});

@@ -136,8 +136,17 @@ RingEstimate tensor_ring(const hardware::ClusterSpec& cluster, const plan::Paral
 }
 
 RingEstimate data_ring(const hardware::ClusterSpec& cluster, const plan::ParallelPlan& plan) {
-  const std::int64_t size = plan.is_hybrid() ? plan.shard_ranks() : plan.data_parallel;
+  const std::int64_t size = plan.is_hybrid() ? plan.shard_ranks() : plan.data_context_ranks();
   return ring_estimate(cluster, size, std::min(size, plan::data_ranks_in_node(plan, cluster.gpus_per_node)));
+}
+
+RingEstimate context_ring(const hardware::ClusterSpec& cluster, const plan::ParallelPlan& plan) {
+  const std::int64_t inside = plan::context_ranks_in_node(plan, cluster.gpus_per_node);
+  const bool in_a_node = plan.context_parallel <= inside;
+  // A single ring passes from node to node through one NIC.
+  RingEstimate ring = ring_estimate(cluster, plan.context_parallel, in_a_node ? inside : 1);
+  ring.start = cluster.point_to_point_latency;
+  return ring;
 }
 
 std::vector<program::Program> lower(const model::ModelSpec& model, const plan::ParallelPlan& plan,
@@ -150,7 +159,7 @@ std::vector<program::Program> lower(const model::ModelSpec& model, const plan::P
                        schedule,
                        kernels,
                        Shapes(model, plan),
-                       layer_passes(model, plan, kernels, ring),
+                       layer_passes(model, plan, kernels, ring, context_ring(cluster, plan)),
                        build_ends(model, plan, kernels, ring),
                        TapeTraces(layer_tape(model, plan)),
                        TapeTraces(embedding_tape(model, plan)),
@@ -170,7 +179,7 @@ Seconds single_gpu_time(const model::ModelSpec& model, const plan::ParallelPlan&
                         const hardware::GpuSpec& gpu) {
   plan::ParallelPlan single = plan;
   single.gpus = single.tensor_parallel = single.pipeline_parallel = single.virtual_pipeline =
-      single.data_parallel = 1;
+      single.context_parallel = single.data_parallel = 1;
   single.sequence_parallel = false;
   single.recompute = {};
   single.sharding = plan::Sharding::kNone;
@@ -185,7 +194,7 @@ Seconds single_gpu_time(const model::ModelSpec& model, const plan::ParallelPlan&
     Seconds micro_batch = 0;
     for (std::int64_t stage = 0; stage < plan.pipeline_parallel; ++stage)
       micro_batch += plan.profile_of(stage).forward + plan.profile_of(stage).backward;
-    return static_cast<double>(single.micro_batches() * plan.tensor_parallel) * micro_batch + one.now();
+    return static_cast<double>(single.micro_batches() * plan.tensor_parallel * plan.context_parallel) * micro_batch + one.now();
   }
   const LayerPasses layer = layer_passes(model, single, kernels, {});
   const Ends ends = build_ends(model, single, kernels, {});

@@ -42,7 +42,8 @@ void check_schedule(const Facts& facts, Problems& problems) {
 /// The most pipeline stages that the layers fill and the GPUs allow.
 std::int64_t most_stages(const Facts& facts) {
   for (std::int64_t stages = facts.model.num_layers; stages > 1; --stages) {
-    if (facts.plan.gpus % (facts.plan.tensor_parallel * stages) == 0) return stages;
+    if (facts.plan.gpus % (facts.plan.tensor_parallel * facts.plan.context_parallel * stages) == 0)
+      return stages;
   }
   return 1;
 }
@@ -136,9 +137,14 @@ void check_parameter_gather(const Facts& facts, Problems& problems) {
 /// for.
 void check_shard_group(const Facts& facts, Problems& problems) {
   const std::int64_t group = facts.plan.shard_group;
-  const std::int64_t ranks = facts.plan.data_parallel;
+  const std::int64_t ranks = facts.plan.data_context_ranks();
   if (group < 1 || !facts.grid_fits() || ranks % group == 0) return;
-  problems.push_back({"plan.sharding.group", text(group) + " does not divide data_parallel " + text(ranks) +
+  const std::string shared = facts.plan.context_parallel < 2
+                                 ? ""
+                                 : text(facts.plan.data_parallel) + " x context_parallel " +
+                                       text(facts.plan.context_parallel) + " = ";
+  problems.push_back({"plan.sharding.group", text(group) + " does not divide data_parallel " + shared +
+                                                 text(ranks) +
                                                  "; legal here: " + join_numbers(divisors(ranks))});
 }
 
@@ -183,8 +189,8 @@ std::vector<Rule> pipeline_rules() {
        check_profile},
       {{"plan.sharding", "plan.pipeline_parallel", "plan.recompute"}, check_sharding},
       {{"plan.sharding", "plan.overlap_parameter_gather"}, check_parameter_gather},
-      {{"gpus", "plan.sharding", "plan.data_parallel", "plan.tensor_parallel", "plan.pipeline_parallel",
-        "cluster.gpus_per_node"},
+      {{"gpus", "plan.sharding", "plan.data_parallel", "plan.tensor_parallel", "plan.context_parallel",
+        "plan.pipeline_parallel", "cluster.gpus_per_node"},
        check_shard_group},
   };
 }
