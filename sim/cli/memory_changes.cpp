@@ -31,14 +31,17 @@ std::string with_offload(const plan::ParallelPlan& plan) {
 }
 
 /// Changes that are worth a try, as lists of overrides.
-std::vector<Overrides> candidates(const plan::ParallelPlan& plan) {
+std::vector<Overrides> candidates(const plan::ParallelPlan& plan, const model::Experts& experts) {
   std::vector<Overrides> list;
+  if (experts.active()) list.push_back({assignment("plan.expert_parallel", 2 * plan.expert_parallel)});
   using plan::RecomputeGranularity;
   if (plan.recompute.granularity != RecomputeGranularity::kFull) {
     if (plan.recompute.granularity == RecomputeGranularity::kNone)
       list.push_back({"plan.recompute=selective"});
     list.push_back({"plan.recompute={granularity: selective, modules: [core_attn, layernorm, activation]}"});
     list.push_back({"plan.recompute={granularity: selective, modules: [core_attn, mlp]}"});
+    if (experts.active())
+      list.push_back({"plan.recompute={granularity: selective, modules: [core_attn, moe]}"});
     list.push_back({"plan.recompute=full"});
   }
   if (plan.tensor_parallel > 1 && !plan.sequence_parallel) list.push_back({"plan.sequence_parallel=true"});
@@ -134,7 +137,7 @@ report::MemoryChange change_of(const Candidate& candidate, Seconds base) {
 std::vector<report::MemoryChange> memory_changes(const Subject& subject, const Experiment& experiment,
                                                  std::size_t most) {
   std::vector<Candidate> single;
-  for (const Overrides& change : candidates(experiment.plan)) {
+  for (const Overrides& change : candidates(experiment.plan, experiment.model.experts)) {
     if (auto candidate = candidate_of(subject, change)) single.push_back(std::move(*candidate));
   }
   sort_by_memory(single);

@@ -60,11 +60,12 @@ void read_modules(Section& section, Recompute& recompute) {
   const Words<bool RecomputeModules::*> names = {{"core_attn", &RecomputeModules::core_attention},
                                                  {"mlp", &RecomputeModules::mlp},
                                                  {"layernorm", &RecomputeModules::norm},
-                                                 {"activation", &RecomputeModules::activation}};
+                                                 {"activation", &RecomputeModules::activation},
+                                                 {"moe", &RecomputeModules::experts}};
   const Value* modules = section.raw("modules");
   if (modules->kind == Kind::kList && modules->items.empty())
     section.fail("modules",
-                 "names no module; write some of core_attn, mlp, layernorm, activation, or recompute: none");
+                 "names no module; write some of core_attn, mlp, layernorm, activation, moe, or recompute: none");
   recompute.modules.core_attention = false;
   for (bool RecomputeModules::*module : section.list("modules", as_choice(names)))
     recompute.modules.*module = true;
@@ -369,7 +370,8 @@ void read_plan(Section& section, ParallelPlan& plan) {
   plan.pipeline_parallel = section.defaulted("pipeline_parallel", as_count(kDegree), "1");
   plan.virtual_pipeline = section.defaulted("virtual_pipeline", as_count(kDegree), "1");
   read_unsupported_degree(section, "context_parallel");
-  read_unsupported_degree(section, "expert_parallel");
+  plan.expert_parallel = section.defaulted("expert_parallel", as_count(kDegree), "1");
+  plan.expert_tensor_parallel = section.optional("expert_tensor_parallel", as_count(kDegree)).value_or(0);
   read_data_parallel(section, plan);
   plan.sequence_parallel = section.defaulted("sequence_parallel", as_flag(), "false");
   const std::optional<std::int64_t> accumulation = read_batch(section, plan);

@@ -25,7 +25,10 @@ TrafficKind kind_of(GroupKind group) {
     case GroupKind::kData:
     case GroupKind::kShard:
     case GroupKind::kReplica:
+    case GroupKind::kExpertData:
       return TrafficKind::kData;
+    case GroupKind::kExpert:
+      return TrafficKind::kExpert;
     case GroupKind::kEmbedding:
       break;
   }

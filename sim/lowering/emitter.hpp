@@ -17,6 +17,7 @@ struct RegisteredPass {
     StepKind kind = StepKind::kCompute;
     program::Cause cause = program::Cause::kForward;
     program::CollectiveOp op = program::CollectiveOp::kAllReduce;
+    program::GroupKind group = program::GroupKind::kTensor;
     std::uint32_t segment = 0;
     double amount = 0;
   };

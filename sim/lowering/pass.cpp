@@ -16,6 +16,11 @@ Step communication(StepKind kind, program::CollectiveOp op, double bytes) {
   return step;
 }
 
+bool is_tensor_communication(const Step& step) {
+  const bool communicates = step.kind != StepKind::kCompute && step.kind != StepKind::kSynchronize;
+  return communicates && step.group == program::GroupKind::kTensor;
+}
+
 bool merges(const Pass& pass, const Step& step) {
   return !pass.empty() && step.kind == StepKind::kCompute && pass.back().kind == StepKind::kCompute &&
          pass.back().cause == step.cause;
@@ -43,10 +48,23 @@ void add_join(Pass& pass) {
   pass.push_back(communication(StepKind::kJoin, program::CollectiveOp::kAllReduce, 0));
 }
 
+void add_exchange(Pass& pass, double bytes) {
+  Step step = communication(StepKind::kCollective, program::CollectiveOp::kAllToAll, bytes);
+  step.cause = program::Cause::kExpertCommunication;
+  step.group = program::GroupKind::kExpert;
+  pass.push_back(std::move(step));
+}
+
+void add_synchronize(Pass& pass) {
+  Step step;
+  step.kind = StepKind::kSynchronize;
+  pass.push_back(std::move(step));
+}
+
 Pass simplify(Pass pass, std::int64_t tensor_parallel, bool overlap) {
   Pass result;
   for (Step& step : pass) {
-    if (step.kind != StepKind::kCompute && tensor_parallel == 1) continue;
+    if (is_tensor_communication(step) && tensor_parallel == 1) continue;
     if (!overlap && step.kind == StepKind::kJoin) continue;
     if (!overlap && step.kind == StepKind::kStartCollective) step.kind = StepKind::kCollective;
     if (merges(result, step)) {

@@ -12,12 +12,14 @@ namespace trainsim::lowering {
 enum class StepKind : std::uint8_t {
   /// Runs kernels.
   kCompute,
-  /// A tensor-parallel collective that compute waits for.
+  /// A collective that compute waits for.
   kCollective,
   /// A tensor-parallel collective that runs beside the following steps, until kJoin.
   kStartCollective,
   /// Waits for the collective started last.
   kJoin,
+  /// The host waits until the GPU has come here, because it needs a number from it.
+  kSynchronize,
 };
 
 /// One step of a pass through a layer, the embedding or the head.
@@ -27,6 +29,8 @@ struct Step {
   std::string name;
   std::vector<program::Kernel> kernels;
   program::CollectiveOp op = program::CollectiveOp::kAllReduce;
+  /// Who takes part in a collective.
+  program::GroupKind group = program::GroupKind::kTensor;
   /// Bytes of the whole tensor that a collective works on.
   double bytes = 0;
 };
@@ -34,13 +38,16 @@ struct Step {
 /// Steps in order.
 using Pass = std::vector<Step>;
 
-/// Appends compute, a blocking collective, or an overlapped one with its join.
+/// Appends compute, a blocking tensor-parallel collective, or an overlapped one with its join.
 void add_compute(Pass& pass, std::string name, program::Cause cause, std::vector<program::Kernel> kernels);
 void add_collective(Pass& pass, program::CollectiveOp op, double bytes);
 void add_start(Pass& pass, program::CollectiveOp op, double bytes);
 void add_join(Pass& pass);
+/// Appends an all-to-all between the ranks that share experts, each of which has `bytes` for all.
+void add_exchange(Pass& pass, double bytes);
+void add_synchronize(Pass& pass);
 
-/// The pass without communication when there is one tensor-parallel rank, without overlap when `overlap` is
+/// The pass without tensor-parallel communication when there is one such rank, without overlap when `overlap` is
 /// false, and with neighbouring compute steps of one cause merged, as nothing separates them.
 Pass simplify(Pass pass, std::int64_t tensor_parallel, bool overlap);
 

@@ -19,9 +19,9 @@ constexpr std::array<const char*, kKernelKinds> kKernelNames = {"matmul", "atten
                                                                 "profiled"};
 constexpr std::array<const char*, kStreams> kStreamNames = {"compute", "tensor",  "send",
                                                             "data",    "to_host", "from_host"};
-constexpr std::array<const char*, kGroupKinds> kGroupNames = {"tensor", "data", "embedding", "shard",
-                                                              "replica"};
-constexpr std::array<const char*, kTrafficKinds> kTrafficNames = {"tensor", "data", "embedding", "pipeline"};
+constexpr std::array<const char*, kGroupKinds> kGroupNames = {
+    "tensor", "data", "embedding", "shard", "replica", "expert", "expert_data"};
+constexpr std::array<const char*, kTrafficKinds> kTrafficNames = {"tensor", "data", "embedding", "expert", "pipeline"};
 constexpr std::array<const char*, 5> kCollectiveNames = {"all_reduce", "all_gather", "reduce_scatter",
                                                          "broadcast", "all_to_all"};
 constexpr std::array<const char*, kCauses> kCauseNames = {"forward",
@@ -32,13 +32,14 @@ constexpr std::array<const char*, kCauses> kCauseNames = {"forward",
                                                           "pipeline_communication",
                                                           "data_communication",
                                                           "embedding_communication",
+                                                          "expert_communication",
                                                           "bubble",
                                                           "imbalance",
                                                           "launch",
                                                           "offload"};
 constexpr std::array<const char*, kMemoryCategories> kMemoryNames = {
-    "parameters",    "gradients", "main_gradients",        "optimizer_state", "activations",
-    "recomputation", "logits",    "communication_buffers", "temporary"};
+    "parameters",    "gradients", "main_gradients",        "optimizer_state",  "activations",
+    "recomputation", "logits",    "communication_buffers", "dispatch_buffers", "temporary"};
 
 }  // namespace
 

@@ -30,9 +30,13 @@ enum class GroupKind : std::uint8_t {
   kShard,
   /// Those that hold the same shard of different copies.
   kReplica,
+  /// Ranks that share the experts of a layer among them (expert parallel).
+  kExpert,
+  /// Ranks that hold the same experts.
+  kExpertData,
 };
-inline constexpr int kGroupKinds = 5;
-/// Name for tables and JSON: "tensor", "data", "embedding", "shard", "replica".
+inline constexpr int kGroupKinds = 7;
+/// Name for tables and JSON: "tensor", "data", "embedding", "shard", "replica", "expert", "expert_data".
 const char* to_string(GroupKind kind);
 
 /// Ranks that a rank exchanges point-to-point messages with, relative to its own stage.
@@ -61,6 +65,8 @@ enum class Cause : std::uint8_t {
   kDataCommunication,
   /// Exchange of tied embedding gradients.
   kEmbeddingCommunication,
+  /// Tokens on their way to experts and back.
+  kExpertCommunication,
   /// Nothing to do: waiting for another stage to produce.
   kBubble,
   /// Waiting for slower members of a collective, or for the slowest rank to end the step.
@@ -70,7 +76,7 @@ enum class Cause : std::uint8_t {
   /// Copies to and from the host that compute waits for, and the optimizer there.
   kOffload,
 };
-inline constexpr int kCauses = 12;
+inline constexpr int kCauses = 13;
 /// Name for tables and JSON, such as "tensor_communication".
 const char* to_string(Cause cause);
 
@@ -90,10 +96,13 @@ enum class MemoryCategory : std::uint8_t {
   kLogits,
   /// Gathered parameters and activations, reduction buckets.
   kCommunicationBuffers,
+  /// Tokens in the order of the experts that they visit, as they are sent and received; unless backward needs
+  /// them.
+  kDispatchBuffers,
   /// Gradients of activations, and what lives within an operation.
   kTemporary,
 };
-inline constexpr int kMemoryCategories = 9;
+inline constexpr int kMemoryCategories = 10;
 /// Bytes by MemoryCategory.
 using MemoryByCategory = std::array<Bytes, kMemoryCategories>;
 /// Name for tables and JSON, such as "optimizer_state".

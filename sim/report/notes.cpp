@@ -115,6 +115,11 @@ std::vector<std::string> explain(const Summary& summary) {
     notes.push_back("Tensor-parallel communication that compute waits for takes " +
                     percent(tensor / summary.step_time) + " of the step.");
   }
+  const Seconds experts = of(summary, Cause::kExpertCommunication);
+  if (experts > 0.05 * summary.step_time) {
+    notes.push_back("The exchange of tokens between experts (all-to-all), which compute waits for, takes " +
+                    percent(experts / summary.step_time) + " of the step.");
+  }
   const Seconds data = of(summary, Cause::kDataCommunication);
   if (data > 0.02 * summary.step_time) {
     notes.push_back("Gradient and parameter exchange that is not hidden takes " +

@@ -40,6 +40,10 @@ std::string plan_line(const Summary& summary) {
   std::string text = "TP" + std::to_string(plan.tensor_parallel) + (plan.sequence_parallel ? "+SP" : "") +
                      " PP" + std::to_string(plan.pipeline_parallel);
   if (plan.virtual_pipeline > 1) text += " (" + std::to_string(plan.virtual_pipeline) + " chunks)";
+  if (summary.model.experts.active()) {
+    text += " EP" + std::to_string(plan.expert_parallel);
+    if (plan.expert_tensor() != plan.tensor_parallel) text += " ETP" + std::to_string(plan.expert_tensor());
+  }
   text += " DP" + std::to_string(plan.data_parallel) + ", " + plan::to_string(plan.schedule) + ", " +
           std::to_string(plan.micro_batches()) + " micro-batches of " +
           std::to_string(plan.micro_batch_size) + ", global batch " + std::to_string(plan.global_batch_size);
@@ -74,8 +78,10 @@ std::string head(const Summary& summary) {
   std::string text = summary.name;
   if (!summary.description.empty()) text = wrap(text + ": " + summary.description, kTextWidth - 2, 2);
   text += "\n";
-  text += row("model", summary.model.name + ", " + count(summary.parameters) + " parameters, sequence " +
-                           std::to_string(summary.model.sequence_length));
+  const bool experts = summary.model.experts.active();
+  text += row("model", summary.model.name + ", " + count(summary.parameters) + " parameters" +
+                           (experts ? " (" + count(model::active_parameters(summary.model)) + " active)" : "") +
+                           ", sequence " + std::to_string(summary.model.sequence_length));
   text += row("cluster", std::to_string(summary.plan.gpus) + " x " + summary.gpu_name + " (" +
                              summary.cluster_name + ")");
   text += row("plan", plan_line(summary));
@@ -196,12 +202,16 @@ std::string stage_row(const Summary& summary, const RankSummary& rank) {
          pad_left(percent(cause(Cause::kTensorCommunication) / summary.step_time), 10) +
          pad_left(percent(cause(Cause::kPipelineCommunication) / summary.step_time), 10) +
          pad_left(percent(cause(Cause::kDataCommunication) / summary.step_time), 10) +
+         (summary.model.experts.active()
+              ? pad_left(percent(cause(Cause::kExpertCommunication) / summary.step_time), 10)
+              : "") +
          pad_left(gib(rank.peak_memory), 11) + "\n";
 }
 
 std::string stage_table(const Summary& summary) {
   std::string text = "\nStages (one row per group of identical ranks; communication that is waited for)\n";
-  text += "  stage   rank  ranks  layers       busy    bubble    tensor  pipeline      data     memory\n";
+  text += "  stage   rank  ranks  layers       busy    bubble    tensor  pipeline      data";
+  text += std::string(summary.model.experts.active() ? "   experts" : "") + "     memory\n";
   const std::size_t rows = summary.ranks.size();
   for (std::size_t i = 0; i < rows; ++i) {
     if (rows > kStageRows && i == kStageRows / 2) {

@@ -151,7 +151,9 @@ void restrict_space(Space& space, const std::string& assignment) {
                                {Sharding::kNone, Sharding::kZero1, Sharding::kZero2, Sharding::kZero3});
     };
     space.sharding = read_list<Sharding>(assignment, list, read, {"none", "zero1", "zero2", "zero3"});
-  } else if (setting == "context_parallel" || setting == "expert_parallel") {
+  } else if (setting == "expert_parallel") {
+    fail(assignment, "expert_parallel is not varied; it stays what the configuration says");
+  } else if (setting == "context_parallel") {
     fail(assignment, setting + " is not supported by this version; it stays 1");
   } else if (setting == "data_parallel") {
     fail(assignment,

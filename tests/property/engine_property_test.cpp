@@ -15,7 +15,20 @@ namespace {
 struct Case {
   hardware::ClusterSpec cluster = tests::round_cluster();
   plan::ParallelPlan plan;
+  model::ModelSpec model = tests::small_gpt();
 };
+
+/// Makes the model one with experts, spread in some way, where a plan allows it.
+void add_experts(Case& random) {
+  plan::ParallelPlan& plan = random.plan;
+  const bool sharded = plan.sharding > plan::Sharding::kZero1 || plan.shard_group > 0;
+  if (sharded || (plan.tensor_parallel > 1 && !plan.sequence_parallel) || *rc::gen::arbitrary<bool>()) return;
+  random.model = tests::small_mixture();
+  if (*rc::gen::arbitrary<bool>()) plan.expert_tensor_parallel = 1;
+  const std::int64_t ranks = plan.tensor_parallel * plan.data_parallel / plan.expert_tensor();
+  const auto degree = *rc::gen::element<std::int64_t>(1, 2, 4, 8, 16);
+  if (ranks % degree == 0) plan.expert_parallel = degree;
+}
 
 hardware::FabricSpec random_fabric() {
   hardware::FabricSpec fabric = tests::round_cluster().fabric;
@@ -65,6 +78,7 @@ Case random_case() {
   if (random.cluster.nics_per_node > 1 && *rc::gen::arbitrary<bool>())
     random.cluster.faults = {
         {hardware::FaultPlace::kNic, random.cluster.nics_per_node, *rc::gen::element(0.0, 0.4)}};
+  add_experts(random);
   return random;
 }
 
@@ -74,14 +88,14 @@ std::vector<double> outcome(const program::Timeline& timeline) {
 
 std::vector<double> on_simgrid(const Case& random, bool fold) {
   return tests::in_child([&] {
-    const program::Job job = tests::make_job(tests::small_gpt(), random.cluster, random.plan, {fold, false});
+    const program::Job job = tests::make_job(random.model, random.cluster, random.plan, {fold, false});
     return outcome(engine::make_simgrid_executor()->run(job));
   });
 }
 
 std::vector<double> ideal(const Case& random, bool free_communication) {
   const program::Job job =
-      tests::make_job(tests::small_gpt(), random.cluster, random.plan, {true, free_communication});
+      tests::make_job(random.model, random.cluster, random.plan, {true, free_communication});
   return outcome(engine::make_ideal_executor()->run(job));
 }
 

@@ -41,6 +41,12 @@ report::CheckReport check_report(const config::Experiment& experiment) {
        std::to_string((plan.gpus + experiment.cluster.gpus_per_node - 1) / experiment.cluster.gpus_per_node)},
       {"GPU memory", report::gib(experiment.cluster.gpu.memory) + ", " + report::gib(plan.memory_reserve) +
                          " of it reserved"}};
+  if (experiment.model.experts.active()) {
+    report.derived.insert(report.derived.begin() + 1, {"active parameters", report::count(model::active_parameters(
+                                                                                experiment.model))});
+    report.derived.emplace_back("expert_tensor_parallel", std::to_string(plan.expert_tensor()));
+    report.derived.emplace_back("expert data parallel", std::to_string(plan.expert_data_parallel()));
+  }
   return report;
 }
 

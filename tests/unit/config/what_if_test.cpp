@@ -124,7 +124,7 @@ TEST_F(WhatIf, UnknownNamesAreErrorsWithWhatMayBeMeant) {
   EXPECT_EQ(error("op.attn.speedup=2"),
             "trainsim: error: --what-if op.attn.speedup=2: 'attn' is no operation; operations are matmul, "
             "attention, "
-            "norm, activation, residual, rotary, embedding, loss, accumulation, optimizer or memory");
+            "norm, activation, residual, rotary, embedding, loss, accumulation, routing, optimizer or memory");
   EXPECT_NE(error("op.atention.speedup=2").find("(did you mean 'attention'?)"), std::string::npos);
   EXPECT_EQ(error("op.norm=2"),
             "trainsim: error: --what-if op.norm=2: write op.norm.speedup, as in op.norm.speedup=2");
