@@ -30,14 +30,13 @@ enum class OpClass : std::uint8_t {
 inline constexpr int kOpClasses = 11;
 /// All of them, in the order of tables.
 inline constexpr std::array<OpClass, kOpClasses> kAllOpClasses = {
-    OpClass::kMatmul, OpClass::kAttention, OpClass::kNorm, OpClass::kActivation,   OpClass::kResidual,
-    OpClass::kRotary, OpClass::kEmbedding, OpClass::kLoss, OpClass::kAccumulation, OpClass::kRouting,
-    OpClass::kOptimizer};
+    OpClass::kMatmul,       OpClass::kAttention, OpClass::kNorm,      OpClass::kActivation,
+    OpClass::kResidual,     OpClass::kRotary,    OpClass::kEmbedding, OpClass::kLoss,
+    OpClass::kAccumulation, OpClass::kRouting,   OpClass::kOptimizer};
 /// Those limited by the memory's bandwidth, the optimizer aside; `op.memory.speedup` is of all of them.
 inline constexpr std::array<OpClass, 8> kMemoryBoundOps = {
-    OpClass::kNorm,      OpClass::kActivation, OpClass::kResidual,    OpClass::kRotary,
-    OpClass::kEmbedding, OpClass::kLoss,       OpClass::kAccumulation,
-    OpClass::kRouting};
+    OpClass::kNorm,      OpClass::kActivation, OpClass::kResidual,     OpClass::kRotary,
+    OpClass::kEmbedding, OpClass::kLoss,       OpClass::kAccumulation, OpClass::kRouting};
 
 /// Name for tables, JSON and configurations, such as "matmul".
 const char* to_string(OpClass op);

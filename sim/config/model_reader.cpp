@@ -39,7 +39,8 @@ std::int64_t read_head_dim(Section& section, const ModelSpec& model) {
     // Which gives the width of heads itself.
     for (const char* key : {"head_dim", "num_key_value_heads"}) {
       if (section.raw(key) != nullptr)
-        section.fail(key, "latent_attention has heads of its own, as many as there are queries; remove this key");
+        section.fail(key,
+                     "latent_attention has heads of its own, as many as there are queries; remove this key");
     }
     return 0;
   }
@@ -57,8 +58,8 @@ std::int64_t read_head_dim(Section& section, const ModelSpec& model) {
   return share;
 }
 
-/// The width of the MLP, which a gated one has no customary value for; without any dense layer it only is that
-/// of the experts, who then may say so themselves.
+/// The width of the MLP, which a gated one has no customary value for; without any dense layer it only is
+/// that of the experts, who then may say so themselves.
 std::int64_t read_intermediate_size(Section& section, const ModelSpec& model) {
   const Value* experts = section.raw("experts");
   const Entry* of_experts = experts == nullptr ? nullptr : experts->find("intermediate_size");
@@ -114,7 +115,8 @@ void read_experts(Section& section, ModelSpec& model) {
   experts.count = mapping->required("count", as_count(kExperts));
   experts.per_token = mapping->required("per_token", as_count(kExperts));
   const std::int64_t width = std::max<std::int64_t>(1, model.intermediate_size);
-  experts.intermediate_size = mapping->defaulted("intermediate_size", as_count(kWidth), std::to_string(width));
+  experts.intermediate_size =
+      mapping->defaulted("intermediate_size", as_count(kWidth), std::to_string(width));
   experts.shared_intermediate_size =
       mapping->defaulted("shared_intermediate_size", as_count({0, kWidth.most}), "0");
   experts.dense_layers = mapping->defaulted("dense_layers", as_count({0, kLayers.most}), "0");

@@ -64,8 +64,9 @@ void read_modules(Section& section, Recompute& recompute) {
                                                  {"moe", &RecomputeModules::experts}};
   const Value* modules = section.raw("modules");
   if (modules->kind == Kind::kList && modules->items.empty())
-    section.fail("modules",
-                 "names no module; write some of core_attn, mlp, layernorm, activation, moe, or recompute: none");
+    section.fail(
+        "modules",
+        "names no module; write some of core_attn, mlp, layernorm, activation, moe, or recompute: none");
   recompute.modules.core_attention = false;
   for (bool RecomputeModules::*module : section.list("modules", as_choice(names)))
     recompute.modules.*module = true;

@@ -73,10 +73,11 @@ class Model {
     for (const std::string_view key : kExpertKeys) {
       const auto experts = json_.has(std::string(key)) ? json_.count(std::string(key)) : std::nullopt;
       if (experts.value_or(0) > 1)
-        throw InputError("error: " + std::string(key) + " is " + std::to_string(*experts) +
-                         ": the model is a mixture of experts, and those of type " + config::clip(name) +
-                         " are not known to this version; write model_type: mixtral or qwen3_moe if it is like "
-                         "one of them");
+        throw InputError(
+            "error: " + std::string(key) + " is " + std::to_string(*experts) +
+            ": the model is a mixture of experts, and those of type " + config::clip(name) +
+            " are not known to this version; write model_type: mixtral or qwen3_moe if it is like "
+            "one of them");
     }
   }
 
@@ -305,8 +306,7 @@ class Model {
     const bool parallel_attention = read_flag("parallel_attn").value_or(type_->name == "falcon");
     if ((parallel && type_->name == "gpt_neox") || (parallel_attention && type_->name == "falcon"))
       out_.remark(Reason::kUnsupported, "parallel residual", std::string(kParallel));
-    const bool uses_window =
-        read_flag("use_sliding_window").value_or(!type_->name.starts_with("qwen"));
+    const bool uses_window = read_flag("use_sliding_window").value_or(!type_->name.starts_with("qwen"));
     const auto window = read_count({"sliding_window"});
     const Setting* length = out_.find("model.sequence_length");
     if (window && uses_window && length != nullptr && *window < std::stoll(length->value))

@@ -77,7 +77,8 @@ class Exporter {
     add("--moe-ffn-hidden-size", experts.intermediate_size);
     if (experts.shared_intermediate_size > 0)
       add("--moe-shared-expert-intermediate-size", experts.shared_intermediate_size);
-    if (experts.layer_interval > 1 || experts.dense_layers > 0) add("--moe-layer-freq", layers_with_experts());
+    if (experts.layer_interval > 1 || experts.dense_layers > 0)
+      add("--moe-layer-freq", layers_with_experts());
     if (experts.capacity_factor > 0) {
       add("--moe-expert-capacity-factor", number_text(experts.capacity_factor));
       add("--moe-pad-expert-input-to-capacity");

@@ -123,8 +123,7 @@ class Megatron {
     for (const Foreign& foreign : kForeign) {
       if (!arguments_.has(foreign.option)) continue;
       throw InputError("error: " + std::string(foreign.option) + ": the model has " +
-                       std::string(foreign.what) +
-                       ", which this version cannot simulate; only decoders");
+                       std::string(foreign.what) + ", which this version cannot simulate; only decoders");
     }
   }
 
@@ -155,8 +154,7 @@ class Megatron {
     }
     const std::optional<std::int64_t> experts = arguments_.count("--expert-model-parallel-size");
     if (experts.value_or(1) > 1) out_.set("plan.expert_parallel", *experts, "--expert-model-parallel-size");
-    if (arguments_.has("--num-experts"))
-      copy("--expert-tensor-parallel-size", "plan.expert_tensor_parallel");
+    if (arguments_.has("--num-experts")) copy("--expert-tensor-parallel-size", "plan.expert_tensor_parallel");
     if (arguments_.has("--sequence-parallel") && tensor_ > 1)
       out_.set("plan.sequence_parallel", true, "--sequence-parallel");
     const PipelineSplit split = read_split();
@@ -226,8 +224,7 @@ class Megatron {
     std::string modules;
     for (const std::string& module : arguments_.values("--recompute-modules")) {
       if (std::find(known.begin(), known.end(), module) == known.end()) {
-        out_.remark(Reason::kUnsupported, "--recompute-modules " + module,
-                    "this version has no such module");
+        out_.remark(Reason::kUnsupported, "--recompute-modules " + module, "this version has no such module");
         continue;
       }
       modules += modules.empty() ? "" : ", ";

@@ -79,7 +79,8 @@ class Model {
       mapping += ", capacity_factor: " + number_text(*capacity);
     out_.set("model.experts", mapping + "}", origin);
     if (arguments_.has("--moe-shared-expert-overlap"))
-      out_.remark(Reason::kUnsupported, "--moe-shared-expert-overlap", "shared experts run before the exchange");
+      out_.remark(Reason::kUnsupported, "--moe-shared-expert-overlap",
+                  "shared experts run before the exchange");
     const std::string dispatcher = arguments_.value("--moe-token-dispatcher-type").value_or("alltoall");
     if (dispatcher != "alltoall")
       out_.remark(Reason::kUnsupported, "--moe-token-dispatcher-type " + dispatcher, "simulated as alltoall");
@@ -91,7 +92,8 @@ class Model {
     const auto add = [&](std::string_view option, const std::string& key, std::optional<std::int64_t> usual) {
       const std::optional<std::int64_t> width = arguments_.count(option);
       if (!width && !usual) return;
-      mapping += (mapping.empty() ? "{" : ", ") + key + ": " + std::to_string(width.value_or(usual.value_or(0)));
+      mapping +=
+          (mapping.empty() ? "{" : ", ") + key + ": " + std::to_string(width.value_or(usual.value_or(0)));
     };
     add("--q-lora-rank", "q_lora_rank", std::nullopt);
     add("--kv-lora-rank", "kv_lora_rank", 32);
@@ -114,7 +116,8 @@ class Model {
     if (std::regex_match(*given, match, first_dense)) {
       mapping += ", dense_layers: " + match[1].str();
     } else {
-      out_.remark(Reason::kUnsupported, "--moe-layer-freq " + *given, "simulated with experts in every layer");
+      out_.remark(Reason::kUnsupported, "--moe-layer-freq " + *given,
+                  "simulated with experts in every layer");
     }
   }
 

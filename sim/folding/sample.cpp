@@ -37,7 +37,8 @@ Sample sample_replicas(const hardware::ClusterSpec& cluster, const plan::Paralle
   // Rings of an odd number of nodes change rails where they close.
   const bool changes_rails = cluster.fabric.kind == hardware::FabricKind::kRailOnly && block > 0 &&
                              plan.data_parallel / block % 2 == 1;
-  if (!alike || split || exchanges || changes_rails || block == 0 || plan.data_parallel < 2 * block) return sample;
+  if (!alike || split || exchanges || changes_rails || block == 0 || plan.data_parallel < 2 * block)
+    return sample;
   sample.blocks = plan.data_parallel / block;
   sample.kept_blocks = 2;
   sample.plan.data_parallel = sample.kept_blocks * block;

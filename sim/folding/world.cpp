@@ -214,7 +214,8 @@ void WorldBuilder::add_hybrid_groups(const std::vector<std::uint32_t>& members) 
   }
 }
 
-/// Ranks that hold different experts exchange tokens in pairs; those that hold the same reduce their gradients.
+/// Ranks that hold different experts exchange tokens in pairs; those that hold the same reduce their
+/// gradients.
 void WorldBuilder::add_expert_groups() {
   if (!plan_.spreads_experts()) return;
   const auto rank_at = [this](const plan::ExpertCoordinates& at, std::int64_t stage) {

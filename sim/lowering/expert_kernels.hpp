@@ -18,8 +18,8 @@ class ExpertBook {
   /// Scores of all experts for each token, the choice among them, and the sums that balance their load.
   Kernels router_forward() const;
   Kernels router_backward() const;
-  /// Copies each token once for each expert that it visits, in the order of these; and its backward, which adds
-  /// copies up.
+  /// Copies each token once for each expert that it visits, in the order of these; and its backward, which
+  /// adds copies up.
   Kernels permute() const;
   Kernels permute_backward() const { return moved("tokens: permute backward"); }
   /// Adds up what experts have made of a token, and the backward of that.
@@ -40,7 +40,9 @@ class ExpertBook {
   program::Kernel grouped(std::string name, const cost::MatmulShape& shape, const cost::MatmulOutput& output,
                           const LinearShape& linear) const;
   /// Tokens of an expert, padded as grouped multiplies pad them.
-  std::int64_t rows() const { return (shapes_.per_expert + kRowAlignment - 1) / kRowAlignment * kRowAlignment; }
+  std::int64_t rows() const {
+    return (shapes_.per_expert + kRowAlignment - 1) / kRowAlignment * kRowAlignment;
+  }
   Kernels gradients(const std::string& name, const LinearShape& linear) const;
   double activation_elements() const { return static_cast<double>(shapes_.received * shapes_.ffn); }
 

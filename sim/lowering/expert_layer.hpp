@@ -7,9 +7,9 @@
 namespace trainsim::lowering {
 
 /// Appends what routed experts do between the norm before them and the residual addition behind them, as
-/// Megatron-LM's MoELayer with its all-to-all dispatcher does: tokens are routed, sorted by expert, exchanged,
-/// gathered where ranks share an expert, worked on, and all of that back. Compute waits for each exchange.
-/// `cause` is what the compute counts as.
+/// Megatron-LM's MoELayer with its all-to-all dispatcher does: tokens are routed, sorted by expert,
+/// exchanged, gathered where ranks share an expert, worked on, and all of that back. Compute waits for each
+/// exchange. `cause` is what the compute counts as.
 void add_experts_forward(Pass& pass, const ExpertBook& book, program::Cause cause);
 
 /// The same backward; each exchange again, in the other direction. With `activation_again` the activation is

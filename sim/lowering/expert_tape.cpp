@@ -20,7 +20,8 @@ class ExpertTape {
 
   TensorId build(TensorId input) {
     const TensorId routed = route(input);
-    const TensorId arrived = gathered(exchanged(permuted(input, routed), "dispatched tokens", shapes_.arriving_bytes()));
+    const TensorId arrived =
+        gathered(exchanged(permuted(input, routed), "dispatched tokens", shapes_.arriving_bytes()));
     const TensorId done = sorted(worked_on(sorted(arrived, "sorted tokens")), "sorted results");
     return unpermuted(exchanged(scattered(done), "combined results", shapes_.sent_bytes()));
   }
@@ -90,7 +91,7 @@ class ExpertTape {
     add({"experts in", {input}, {}, {inner}, {input}, {}, {}, {}});
     const Bytes width = shapes_.received * shapes_.ffn * shapes_.element;
     const TensorId activated = tape_.tensor("expert activation output", width);
-    Operation activation{"expert activation", {inner, weights_},  {}, {activated}, {inner, weights_}, {}, {},
+    Operation activation{"expert activation", {inner, weights_}, {}, {activated}, {inner, weights_}, {}, {},
                          repeat_.activation};
     if (widened_) {
       activation.writes.push_back(tape_.tensor("activated expert gate", width));

@@ -11,9 +11,9 @@ struct ExpertRepeat {
   Repeat activation = Repeat::kNever;
 };
 
-/// Adds the operations of routed experts to a layer's tape, as Megatron-LM's all-to-all dispatcher and grouped
-/// multiplies have them; `residual` are the bytes of a rank's part of the residual stream. `widened` says
-/// whether a gated activation keeps its activated gate. Returns their output.
+/// Adds the operations of routed experts to a layer's tape, as Megatron-LM's all-to-all dispatcher and
+/// grouped multiplies have them; `residual` are the bytes of a rank's part of the residual stream. `widened`
+/// says whether a gated activation keeps its activated gate. Returns their output.
 TensorId add_routed_experts(Tape& tape, TensorId input, const ExpertShapes& shapes, Bytes residual,
                             const ExpertRepeat& repeat, bool widened);
 

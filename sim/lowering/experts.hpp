@@ -19,8 +19,8 @@ struct ExpertShapes {
 
   /// Tokens that this rank routes: b s / t.
   std::int64_t tokens;
-  /// Copies of them that it sends, k for each token; and that its own experts work on, those of all ranks that
-  /// share an expert together, on the rank that gets most.
+  /// Copies of them that it sends, k for each token; and that its own experts work on, those of all ranks
+  /// that share an expert together, on the rank that gets most.
   std::int64_t copies;
   std::int64_t received;
   /// What the rank that gets most has, relative to an even share; 1 where each has all experts.
@@ -41,14 +41,15 @@ struct ExpertShapes {
   /// Whether no token is dropped, so that the host must learn how many each expert gets.
   bool dropless;
 
-  /// Bytes of the copies that a rank sends, and of those that it receives from ranks of its own place in their
-  /// experts, when it gets most; and of all that its experts work on.
+  /// Bytes of the copies that a rank sends, and of those that it receives from ranks of its own place in
+  /// their experts, when it gets most; and of all that its experts work on.
   Bytes sent_bytes() const { return copies * hidden * element; }
   Bytes arriving_bytes() const { return received / expert_tensor * hidden * element; }
   Bytes received_bytes() const { return received * hidden * element; }
 };
 
-/// Weights of one routed expert on one rank: into its inner layer (both inputs of a gated one), and out of it.
+/// Weights of one routed expert on one rank: into its inner layer (both inputs of a gated one), and out of
+/// it.
 std::array<LinearShape, 2> expert_linears(const model::ModelSpec& model, const plan::ParallelPlan& plan);
 /// The same of the shared experts together; width 0 without any.
 std::array<LinearShape, 2> shared_expert_linears(const model::ModelSpec& model,

@@ -122,7 +122,8 @@ Kernels KernelBook::latent_backward() const {
   Kernels kernels = {pass("rotary and heads", head_elements(), 4.0, 6)};
   for (const std::size_t i : {3U, 2U, 1U, 0U}) {
     if (linears[i].out == 0) continue;
-    if (i % 2 == 0) kernels.push_back(pass("norm of a latent, backward", latent_elements(linears[i]), 7.2, 2));
+    if (i % 2 == 0)
+      kernels.push_back(pass("norm of a latent, backward", latent_elements(linears[i]), 7.2, 2));
     kernels.push_back(input_gradient(names[i], linears[i].in, linears[i].out));
     for (program::Kernel& kernel : weight_gradient(names[i], linears[i].in, linears[i].out))
       kernels.push_back(std::move(kernel));
@@ -175,7 +176,8 @@ Kernels KernelBook::standard_core_forward() const {
   if (model_.dropout > 0) kernels.push_back(random_pass("attention dropout", scores, 5.0));
   kernels.push_back(kernels_.matmul("attention values", {batch, s, shapes_.value_dim, s}));
   // Heads are put side by side again for the output projection (Megatron-LM's CoreAttention).
-  kernels.push_back(pass("attention layout", static_cast<double>(shapes_.tokens * shapes_.output_width), 4.0));
+  kernels.push_back(
+      pass("attention layout", static_cast<double>(shapes_.tokens * shapes_.output_width), 4.0));
   return kernels;
 }
 

@@ -33,8 +33,8 @@ class KernelBook {
   Kernels activation_backward(double elements) const;
   /// Nothing for latent attention, whose projections do it.
   Kernels rotary() const;
-  /// Latent attention from the norm to queries, keys and values with their heads: projections, norms of latents,
-  /// rotation, and putting both parts of queries and keys together.
+  /// Latent attention from the norm to queries, keys and values with their heads: projections, norms of
+  /// latents, rotation, and putting both parts of queries and keys together.
   Kernels latent_forward() const;
   Kernels latent_backward() const;
   /// Scores, softmax, dropout and values: what selective recomputation runs again.

@@ -11,8 +11,8 @@ struct LatentHeads {
   TensorId values = kNoTensor;
 };
 
-/// Adds the operations of latent attention before its core, as Megatron-LM's MLASelfAttention has them: latents
-/// are normalised, and rotated and other parts of heads are put together in new tensors.
+/// Adds the operations of latent attention before its core, as Megatron-LM's MLASelfAttention has them:
+/// latents are normalised, and rotated and other parts of heads are put together in new tensors.
 LatentHeads add_latent_heads(Tape& tape, TensorId input, const model::ModelSpec& model,
                              const plan::ParallelPlan& plan);
 

@@ -102,7 +102,8 @@ Pass LayerBuilder::forward() const {
 
 /// Shared experts are an MLP of their own beside the routed ones.
 void LayerBuilder::mlp_forward(Pass& pass, Cause cause) const {
-  if (experts_ == nullptr) return dense_forward(pass, cause == Cause::kRecompute ? "mlp again" : "mlp", cause);
+  if (experts_ == nullptr)
+    return dense_forward(pass, cause == Cause::kRecompute ? "mlp again" : "mlp", cause);
   if (has_mlp()) dense_forward(pass, "shared experts", cause);
   add_experts_forward(pass, *experts_, cause);
 }
@@ -120,8 +121,7 @@ void LayerBuilder::repeat_mlp(Pass& pass) const {
   if (all_again()) {
     mlp_forward(pass, Cause::kRecompute);
   } else if (plan_.recompute.repeats(&plan::RecomputeModules::activation) && has_mlp()) {
-    add_compute(pass, "activation again", Cause::kRecompute,
-                book_.activation_forward(activation_elements()));
+    add_compute(pass, "activation again", Cause::kRecompute, book_.activation_forward(activation_elements()));
   }
 }
 
@@ -153,8 +153,9 @@ void LayerBuilder::mlp_backward(Pass& pass) const {
 
 void LayerBuilder::dense_backward(Pass& pass) const {
   gather_input(pass);
-  add_compute(pass, "mlp backward", Cause::kBackward,
-              joined(row_parallel_backward("mlp out", mlp_out()), book_.activation_backward(activation_elements())));
+  add_compute(
+      pass, "mlp backward", Cause::kBackward,
+      joined(row_parallel_backward("mlp out", mlp_out()), book_.activation_backward(activation_elements())));
   repeat_norm(pass);
   column_parallel_backward(pass, "mlp in", mlp_in());
 }

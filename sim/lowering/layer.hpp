@@ -82,14 +82,14 @@ struct LinearShape {
   bool adapted = false;
 };
 /// Those of a layer: qkv, attention output, MLP in (both inputs of a gated one), MLP out. Where there are
-/// experts, the MLP is that of the shared ones, of width 0 if there are none. Latent attention has no qkv (width
-/// 0), but the projections of latent_linears().
+/// experts, the MLP is that of the shared ones, of width 0 if there are none. Latent attention has no qkv
+/// (width 0), but the projections of latent_linears().
 std::array<LinearShape, 4> layer_linears(const model::ModelSpec& model, const plan::ParallelPlan& plan,
                                          model::LayerKind kind = model::LayerKind::kDense);
 
-/// Projections of latent attention: to the queries' latent, from it to queries, to the latent of keys and values
-/// with the rotated part of keys, from it to the rest of keys and to values. Without a latent for queries the first
-/// has width 0; without latent attention there are none.
+/// Projections of latent attention: to the queries' latent, from it to queries, to the latent of keys and
+/// values with the rotated part of keys, from it to the rest of keys and to values. Without a latent for
+/// queries the first has width 0; without latent attention there are none.
 std::vector<LinearShape> latent_linears(const model::ModelSpec& model, const plan::ParallelPlan& plan);
 
 /// Parameters of one layer, of the embedding and of the head on one tensor-parallel rank, adapters included.

@@ -40,7 +40,8 @@ void apply_profile(const plan::StageProfile& profile, StageContext& context) {
       static_cast<double>(context.model.num_layers) / static_cast<double>(context.plan.virtual_stages());
   for (LayerPasses& layer : context.layer) {
     layer.forward = profiled("forward", layer.forward, Cause::kForward, profile.forward / chunks / layers);
-    layer.backward = profiled("backward", layer.backward, Cause::kBackward, profile.backward / chunks / layers);
+    layer.backward =
+        profiled("backward", layer.backward, Cause::kBackward, profile.backward / chunks / layers);
     // The measured backward holds the time of recomputation, but its operations depend on what is recomputed.
     layer.recompute = profiled("recomputation", layer.recompute, Cause::kRecompute, 0);
   }
@@ -117,8 +118,8 @@ std::vector<model::LayerKind> stage_layer_kinds(const model::ModelSpec& model, c
 namespace {
 
 /// Layers of a stage of one kind.
-std::int64_t layers_of_stage(const model::ModelSpec& model, const plan::ParallelPlan& plan, std::int64_t stage,
-                             model::LayerKind kind) {
+std::int64_t layers_of_stage(const model::ModelSpec& model, const plan::ParallelPlan& plan,
+                             std::int64_t stage, model::LayerKind kind) {
   const std::vector<model::LayerKind> kinds = stage_layer_kinds(model, plan, stage);
   return std::count(kinds.begin(), kinds.end(), kind);
 }

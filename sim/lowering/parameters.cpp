@@ -10,16 +10,15 @@ std::array<LinearShape, 4> layer_linears(const model::ModelSpec& model, const pl
   const bool attention = plan.lora.active() && plan.lora.attention;
   const bool mlp = plan.lora.active() && plan.lora.mlp;
   const bool latent = model.latent.active();
-  const LinearShape qkv = {shapes.hidden, latent ? 0 : shapes.query_width + 2 * shapes.key_value_width, attention};
+  const LinearShape qkv = {shapes.hidden, latent ? 0 : shapes.query_width + 2 * shapes.key_value_width,
+                           attention};
   const LinearShape output = {shapes.output_width, shapes.hidden, attention};
   if (kind == model::LayerKind::kExpert) {
     const auto [in, out] = shared_expert_linears(model, plan);
     return {{qkv, output, in, out}};
   }
-  return {{qkv,
-           output,
-           {shapes.hidden, shapes.mlp_inputs * shapes.ffn, mlp},
-           {shapes.ffn, shapes.hidden, mlp}}};
+  return {
+      {qkv, output, {shapes.hidden, shapes.mlp_inputs * shapes.ffn, mlp}, {shapes.ffn, shapes.hidden, mlp}}};
 }
 
 std::vector<LinearShape> latent_linears(const model::ModelSpec& model, const plan::ParallelPlan& plan) {

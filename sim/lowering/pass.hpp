@@ -47,8 +47,8 @@ void add_join(Pass& pass);
 void add_exchange(Pass& pass, double bytes);
 void add_synchronize(Pass& pass);
 
-/// The pass without tensor-parallel communication when there is one such rank, without overlap when `overlap` is
-/// false, and with neighbouring compute steps of one cause merged, as nothing separates them.
+/// The pass without tensor-parallel communication when there is one such rank, without overlap when `overlap`
+/// is false, and with neighbouring compute steps of one cause merged, as nothing separates them.
 Pass simplify(Pass pass, std::int64_t tensor_parallel, bool overlap);
 
 /// The same steps, with every compute booked as `cause`.

@@ -251,8 +251,8 @@ void StageLowering::emit_backward(const Slot& slot, bool last_backward) {
   if (is_first(slot.chunk)) {
     embedding_memory_.backward();
     emit_.emit(embedding_backward_);
-    gradients_ready(trained_of(embedding_parameters_per_rank(context_.model, context_.plan), context_.plan), 0,
-                    last_backward);
+    gradients_ready(trained_of(embedding_parameters_per_rank(context_.model, context_.plan), context_.plan),
+                    0, last_backward);
   }
   units_.end_backward();
   if (!last_backward) return;
@@ -290,7 +290,8 @@ void StageLowering::emit_layers_backward(std::int64_t chunk, bool last_backward)
       emit_.enter_layer(first + layer);
       memory_of(chunk, layer).backward();
       emit_.emit(passes_of(first + layer).backward);
-      gradients_ready(shared_parameters_of(first + layer), expert_parameters_of(first + layer), last_backward);
+      gradients_ready(shared_parameters_of(first + layer), expert_parameters_of(first + layer),
+                      last_backward);
     }
     units_.after_backward(begin);
     end = begin;

@@ -245,8 +245,7 @@ std::vector<StateTensor> state_tensors(const model::ModelSpec& model, const plan
     state.put(OffloadTarget::kNone);
     add_gradients(state, plan, trained);
     state.put(plan.offload.optimizer);
-    if (!fp32)
-      add_masters(state, shared, experts);
+    if (!fp32) add_masters(state, shared, experts);
   }
   state.put(plan.offload.optimizer);
   add_moments(state, plan, shared, "optimizer moments");
@@ -259,8 +258,8 @@ std::vector<StateTensor> state_tensors(const model::ModelSpec& model, const plan
                     static_cast<Bytes>(2.0 * bucket * element), true);
   }
   if (plan.transformer_engine && plan.gradient_accumulation_fusion && !plan.lora.active()) {
-    state.add_bytes("stand-ins for weight gradients", MemoryCategory::kTemporary, stand_in_bytes(model, plan, stage),
-                    true);
+    state.add_bytes("stand-ins for weight gradients", MemoryCategory::kTemporary,
+                    stand_in_bytes(model, plan, stage), true);
   }
   return state.take();
 }

@@ -68,7 +68,8 @@ double layer_parameters(const ModelSpec& model, LayerKind kind) {
   const double h = static_cast<double>(model.hidden_size);
   double weights = attention_weights(model) + latent_norms(model);
   if (model.linear_bias) {
-    weights += static_cast<double>(model.query_width()) + 2.0 * static_cast<double>(model.key_value_width()) + h;
+    weights +=
+        static_cast<double>(model.query_width()) + 2.0 * static_cast<double>(model.key_value_width()) + h;
   }
   if (kind == LayerKind::kDense) {
     weights += mlp_parameters(model, model.intermediate_size);
@@ -122,8 +123,9 @@ Flops weight_flops(const ModelSpec& model) {
   double flops = dense * projections + 2.0 * s * h * static_cast<double>(model.vocab_size);
   const Experts& experts = model.experts;
   if (experts.active()) {
-    const double visited = static_cast<double>(experts.per_token) * static_cast<double>(experts.intermediate_size) +
-                           static_cast<double>(experts.shared_intermediate_size);
+    const double visited =
+        static_cast<double>(experts.per_token) * static_cast<double>(experts.intermediate_size) +
+        static_cast<double>(experts.shared_intermediate_size);
     const double router = h * static_cast<double>(experts.count);
     const auto routed = static_cast<double>(model.layers_of(LayerKind::kExpert));
     flops += routed * 2.0 * s * (attention + router + (inputs + 1.0) * h * visited);
@@ -136,7 +138,8 @@ Flops weight_flops(const ModelSpec& model) {
 Flops model_flops(const ModelSpec& model, double sequences) {
   const double s = static_cast<double>(model.sequence_length);
   // Scores over the width of queries, and values over theirs.
-  const double widths = (static_cast<double>(model.query_width()) + static_cast<double>(model.output_width())) / 2.0;
+  const double widths =
+      (static_cast<double>(model.query_width()) + static_cast<double>(model.output_width())) / 2.0;
   const double attention = static_cast<double>(model.num_layers) * 4.0 * s * s * widths;
   return 3.0 * sequences * (weight_flops(model) + attention);
 }

@@ -49,9 +49,9 @@ enum class LayerKind : std::uint8_t {
   kExpert,
 };
 
-/// Multi-head latent attention (DeepSeek-AI 2024, arXiv 2405.04434): queries, and keys with values, are projected
-/// to narrow latents and from there to their heads. A head's query and key have a part that is rotated, which all
-/// heads share for keys, and one that is not.
+/// Multi-head latent attention (DeepSeek-AI 2024, arXiv 2405.04434): queries, and keys with values, are
+/// projected to narrow latents and from there to their heads. A head's query and key have a part that is
+/// rotated, which all heads share for keys, and one that is not.
 struct LatentAttention {
   /// Width of the queries' latent; 0 = queries are projected at once.
   std::int64_t query_rank = 0;
@@ -116,7 +116,8 @@ struct ModelSpec {
   /// Kind of a layer, counted from 0; dense ones come first, and then as Megatron-LM's --moe-layer-freq and
   /// DeepSeek's moe_layer_freq count.
   LayerKind kind_of(std::int64_t layer) const {
-    const bool routed = experts.active() && layer >= experts.dense_layers && layer % experts.layer_interval == 0;
+    const bool routed =
+        experts.active() && layer >= experts.dense_layers && layer % experts.layer_interval == 0;
     return routed ? LayerKind::kExpert : LayerKind::kDense;
   }
   /// Layers of a kind.
@@ -135,9 +136,9 @@ double total_parameters(const ModelSpec& model);
 double active_parameters(const ModelSpec& model);
 
 /// Model FLOPs of one training step over `sequences` sequences: forward plus twice that for backward,
-/// attention counted in full (not halved for the causal mask), recomputation not counted. Of routed experts those count
-/// that tokens visit, and the router. For a GPT with intermediate_size = 4h this is 72 B L s
-/// h^2 (1 + s/6h + V/12hL) of Korthikanti et al. 2022 (arXiv 2205.05198).
+/// attention counted in full (not halved for the causal mask), recomputation not counted. Of routed experts
+/// those count that tokens visit, and the router. For a GPT with intermediate_size = 4h this is 72 B L s h^2
+/// (1 + s/6h + V/12hL) of Korthikanti et al. 2022 (arXiv 2205.05198).
 Flops model_flops(const ModelSpec& model, double sequences);
 
 /// What of that weight gradients take: a third of all multiplies with weights. Not computed where weights are

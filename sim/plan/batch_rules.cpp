@@ -56,7 +56,8 @@ void check_activations(const Facts& facts, Problems& problems) {
       (scores ? static_cast<double>(model.num_attention_heads) * static_cast<double>(model.sequence_length)
               : 0.0) +
       static_cast<double>(model.experts.per_token) *
-          static_cast<double>(model.experts.active() ? model.hidden_size + model.experts.intermediate_size : 0);
+          static_cast<double>(model.experts.active() ? model.hidden_size + model.experts.intermediate_size
+                                                     : 0);
   const double tokens =
       static_cast<double>(plan.micro_batch_size) * static_cast<double>(model.sequence_length);
   if (tokens * row * static_cast<double>(model.num_layers) < most_bytes) return;

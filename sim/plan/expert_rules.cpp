@@ -28,7 +28,8 @@ void check_dense(const Facts& facts, Problems& problems) {
 
 /// Degrees that divide both the experts and the ranks of a stage, in whole expert tensor-parallel groups.
 std::string legal_degrees(const Facts& facts) {
-  const std::int64_t groups = facts.plan.tensor_parallel * facts.plan.data_parallel / facts.plan.expert_tensor();
+  const std::int64_t groups =
+      facts.plan.tensor_parallel * facts.plan.data_parallel / facts.plan.expert_tensor();
   return "; legal here: " + join_numbers(divisors(std::gcd(facts.model.experts.count, groups)));
 }
 
@@ -59,8 +60,9 @@ void check_degree(const Facts& facts, Problems& problems) {
 
 void check_tensor_degree(const Facts& facts, Problems& problems) {
   if (!facts.model.experts.active() || tensor_degree_fits(facts)) return;
-  problems.push_back({kTensorDegree, text(facts.plan.expert_tensor()) + " is neither 1 nor tensor_parallel; "
-                                                                        "legal here: 1, " +
+  problems.push_back({kTensorDegree, text(facts.plan.expert_tensor()) +
+                                         " is neither 1 nor tensor_parallel; "
+                                         "legal here: 1, " +
                                          text(facts.plan.tensor_parallel)});
 }
 
@@ -68,8 +70,8 @@ void check_widths(const Facts& facts, Problems& problems) {
   const model::Experts& experts = facts.model.experts;
   if (!experts.active() || !tensor_degree_fits(facts)) return;
   if (experts.intermediate_size % facts.plan.expert_tensor() != 0) {
-    problems.push_back({kTensorDegree, text(facts.plan.expert_tensor()) +
-                                           " does not divide the width " + text(experts.intermediate_size) +
+    problems.push_back({kTensorDegree, text(facts.plan.expert_tensor()) + " does not divide the width " +
+                                           text(experts.intermediate_size) +
                                            " of an expert (model.experts.intermediate_size); legal here: 1"});
   }
   if (experts.shared_intermediate_size % facts.plan.tensor_parallel != 0) {
@@ -97,8 +99,8 @@ void check_combinations(const Facts& facts, Problems& problems) {
   const ParallelPlan& plan = facts.plan;
   if (!facts.model.experts.active()) return;
   const auto refuse = [&problems](const char* field, const std::string& what, const std::string& legal) {
-    problems.push_back({field, what + " of a model with experts is not supported by this version; legal here: " +
-                                   legal});
+    problems.push_back(
+        {field, what + " of a model with experts is not supported by this version; legal here: " + legal});
   };
   if (plan.sharding == Sharding::kZero2 || plan.sharding == Sharding::kZero3)
     refuse("plan.sharding", to_string(plan.sharding), "none or zero1");

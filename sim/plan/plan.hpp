@@ -225,9 +225,7 @@ struct ParallelPlan {
   /// Whether ranks of a stage hold different experts, or share them otherwise than the rest of a layer.
   bool spreads_experts() const { return expert_parallel > 1 || expert_tensor() != tensor_parallel; }
   /// Ranks over which the state of experts is sharded.
-  std::int64_t expert_shard_ranks() const {
-    return sharding == Sharding::kNone ? 1 : expert_data_parallel();
-  }
+  std::int64_t expert_shard_ranks() const { return sharding == Sharding::kNone ? 1 : expert_data_parallel(); }
   /// Whether parameters are gathered, or gradients scattered, unit by unit while a step runs.
   bool shards_parameters() const {
     return (sharding == Sharding::kZero2 || sharding == Sharding::kZero3) && shard_ranks() > 1;

@@ -97,9 +97,10 @@ void check_adapter_rank(const Facts& facts, Problems& problems) {
 void check_latent_attention(const Facts& facts, Problems& problems) {
   if (!facts.model.latent.active()) return;
   if (facts.plan.tensor_parallel > 1) {
-    problems.push_back({"plan.tensor_parallel", text(facts.plan.tensor_parallel) +
-                                                    " with latent attention is not supported by this version; "
-                                                    "legal here: 1"});
+    problems.push_back(
+        {"plan.tensor_parallel", text(facts.plan.tensor_parallel) +
+                                     " with latent attention is not supported by this version; "
+                                     "legal here: 1"});
   }
   if (facts.plan.lora.active() && !facts.model.experts.active()) {
     problems.push_back({"plan.lora",

@@ -19,9 +19,10 @@ constexpr std::array<const char*, kKernelKinds> kKernelNames = {"matmul", "atten
                                                                 "profiled"};
 constexpr std::array<const char*, kStreams> kStreamNames = {"compute", "tensor",  "send",
                                                             "data",    "to_host", "from_host"};
-constexpr std::array<const char*, kGroupKinds> kGroupNames = {
-    "tensor", "data", "embedding", "shard", "replica", "expert", "expert_data"};
-constexpr std::array<const char*, kTrafficKinds> kTrafficNames = {"tensor", "data", "embedding", "expert", "pipeline"};
+constexpr std::array<const char*, kGroupKinds> kGroupNames = {"tensor",  "data",   "embedding",  "shard",
+                                                              "replica", "expert", "expert_data"};
+constexpr std::array<const char*, kTrafficKinds> kTrafficNames = {"tensor", "data", "embedding", "expert",
+                                                                  "pipeline"};
 constexpr std::array<const char*, 5> kCollectiveNames = {"all_reduce", "all_gather", "reduce_scatter",
                                                          "broadcast", "all_to_all"};
 constexpr std::array<const char*, kCauses> kCauseNames = {"forward",

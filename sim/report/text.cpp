@@ -79,9 +79,10 @@ std::string head(const Summary& summary) {
   if (!summary.description.empty()) text = wrap(text + ": " + summary.description, kTextWidth - 2, 2);
   text += "\n";
   const bool experts = summary.model.experts.active();
-  text += row("model", summary.model.name + ", " + count(summary.parameters) + " parameters" +
-                           (experts ? " (" + count(model::active_parameters(summary.model)) + " active)" : "") +
-                           ", sequence " + std::to_string(summary.model.sequence_length));
+  text +=
+      row("model", summary.model.name + ", " + count(summary.parameters) + " parameters" +
+                       (experts ? " (" + count(model::active_parameters(summary.model)) + " active)" : "") +
+                       ", sequence " + std::to_string(summary.model.sequence_length));
   text += row("cluster", std::to_string(summary.plan.gpus) + " x " + summary.gpu_name + " (" +
                              summary.cluster_name + ")");
   text += row("plan", plan_line(summary));

@@ -203,9 +203,9 @@ class Translator {
     if (!given("model.attention") || settled("model.latent_attention")) return;
     if (!lower(text("model.attention")).starts_with("mla"))
       return skip("attention '" + text("model.attention") + "' is not supported by this version");
-    for (const Copied& part : {Copied{"q_lora_rank", "1536"}, Copied{"kv_lora_rank", "512"},
-                               Copied{"qk_nope_head_dim", "128"}, Copied{"qk_rope_head_dim", "64"},
-                               Copied{"v_head_dim", "128"}})
+    for (const Copied& part :
+         {Copied{"q_lora_rank", "1536"}, Copied{"kv_lora_rank", "512"}, Copied{"qk_nope_head_dim", "128"},
+          Copied{"qk_rope_head_dim", "64"}, Copied{"v_head_dim", "128"}})
       set("model.latent_attention." + std::string(part.from), std::string(part.to), "model.attention");
     config_.find("model")->value.erase("num_key_value_heads");
   }

@@ -42,8 +42,8 @@ report::CheckReport check_report(const config::Experiment& experiment) {
       {"GPU memory", report::gib(experiment.cluster.gpu.memory) + ", " + report::gib(plan.memory_reserve) +
                          " of it reserved"}};
   if (experiment.model.experts.active()) {
-    report.derived.insert(report.derived.begin() + 1, {"active parameters", report::count(model::active_parameters(
-                                                                                experiment.model))});
+    report.derived.insert(report.derived.begin() + 1,
+                          {"active parameters", report::count(model::active_parameters(experiment.model))});
     report.derived.emplace_back("expert_tensor_parallel", std::to_string(plan.expert_tensor()));
     report.derived.emplace_back("expert data parallel", std::to_string(plan.expert_data_parallel()));
   }

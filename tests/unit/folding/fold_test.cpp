@@ -191,7 +191,8 @@ TEST(Folding, ASampleKeepsGroupsOfExpertsWhole) {
 TEST(Folding, ExpertsExchangeInPairsAndReduceInRings) {
   plan::ParallelPlan plan = tests::small_plan(16, 2, 1, 1);
   plan.expert_parallel = 4;
-  const program::Job job = build_job(plan, tests::round_cluster(), true, {program::Program{}}, {false, false});
+  const program::Job job =
+      build_job(plan, tests::round_cluster(), true, {program::Program{}}, {false, false});
   const auto group_of = [&job](std::size_t rank, program::GroupKind kind) {
     return job.groups[static_cast<std::size_t>(job.ranks[rank].groups[static_cast<std::size_t>(kind)])];
   };

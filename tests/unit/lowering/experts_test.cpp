@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Mixtures of experts: sizes, passes, memory and state by hand. h = 512, s = 256, b = 1: T = 256 tokens; 8
 // experts of width f = 1024, k = 2.
+#include "sim/lowering/experts.hpp"
+
 #include <algorithm>
 
 #include <gtest/gtest.h>
 
-#include "sim/lowering/experts.hpp"
 #include "sim/lowering/layer.hpp"
 #include "sim/lowering/layer_tape.hpp"
 #include "sim/lowering/state.hpp"
@@ -147,11 +148,14 @@ TEST(ExpertPasses, DenseLayersExchangeNothing) {
 TEST(ExpertPasses, FullRecomputationExchangesAgain) {
   plan::ParallelPlan plan = spread({1, 1, 1, 8}, 8);
   plan.recompute.granularity = plan::RecomputeGranularity::kFull;
-  EXPECT_EQ(collectives(programs_of(experts_of(1), plan)[0], Stream::kCompute, GroupKind::kExpert).size(), 6U);
+  EXPECT_EQ(collectives(programs_of(experts_of(1), plan)[0], Stream::kCompute, GroupKind::kExpert).size(),
+            6U);
   plan.recompute.granularity = plan::RecomputeGranularity::kSelective;
-  EXPECT_EQ(collectives(programs_of(experts_of(1), plan)[0], Stream::kCompute, GroupKind::kExpert).size(), 4U);
+  EXPECT_EQ(collectives(programs_of(experts_of(1), plan)[0], Stream::kCompute, GroupKind::kExpert).size(),
+            4U);
   plan.recompute.modules.experts = true;
-  EXPECT_EQ(collectives(programs_of(experts_of(1), plan)[0], Stream::kCompute, GroupKind::kExpert).size(), 6U);
+  EXPECT_EQ(collectives(programs_of(experts_of(1), plan)[0], Stream::kCompute, GroupKind::kExpert).size(),
+            6U);
 }
 
 TEST(ExpertPasses, RanksThatShareExpertsGatherTokensAndScatterResults) {
@@ -179,8 +183,7 @@ TEST(ExpertPasses, MultiplyTokensOfVisitedExpertsOnly) {
   };
   // 2 T (4 h^2 + h E + k 2 h f) three times, attention 4 T s h three times, logits 6 T h V.
   const double layer = 2.0 * kTokens * (4.0 * kHidden * kHidden + kHidden * kExperts + 2.0 * kExpert);
-  const double expected =
-      3 * (layer + 4.0 * kTokens * 256 * kHidden) + 6.0 * kTokens * kHidden * 8192;
+  const double expected = 3 * (layer + 4.0 * kTokens * 256 * kHidden) + 6.0 * kTokens * kHidden * 8192;
   EXPECT_DOUBLE_EQ(flops(1), expected);
   EXPECT_DOUBLE_EQ(flops(8), expected);
   EXPECT_DOUBLE_EQ(model::model_flops(model, 1), expected);
@@ -226,21 +229,19 @@ TEST(ExpertGradients, FillBucketsOfTheirOwn) {
   plan::ParallelPlan plan = spread({1, 1, 1, 8}, 4);
   plan.bucket_parameters = 3 * kExpert;
   // Two experts of each of four layers: a bucket is full after two layers.
-  const auto routed =
-      collectives(programs_of(experts_of(4), plan)[0], Stream::kData, GroupKind::kExpertData);
+  const auto routed = collectives(programs_of(experts_of(4), plan)[0], Stream::kData, GroupKind::kExpertData);
   ASSERT_EQ(routed.size(), 2U);
   EXPECT_EQ(routed[0].amount, 4 * 4 * kExpert);
   EXPECT_EQ(routed[1].amount, 4 * 4 * kExpert);
 }
 
-/// Attention and norms 16 sbh: norm inputs 4, inputs of qkv and MLP 4, queries, keys and values 6, input of the
-/// projection 2; 4 bytes per row and head of flash attention. Then for each of N = k T copies: the experts'
-/// input 2 h, the activation's input and output 2 f each, a number and a probability of 12 bytes; for each
-/// score of the router 4 bytes of softmax and 1 of the map.
+/// Attention and norms 16 sbh: norm inputs 4, inputs of qkv and MLP 4, queries, keys and values 6, input of
+/// the projection 2; 4 bytes per row and head of flash attention. Then for each of N = k T copies: the
+/// experts' input 2 h, the activation's input and output 2 f each, a number and a probability of 12 bytes;
+/// for each score of the router 4 bytes of softmax and 1 of the map.
 constexpr std::int64_t kAttentionKept = 16 * kTokens * kHidden + 4 * 8 * kTokens;
 constexpr std::int64_t kCopies = 2 * kTokens;
-constexpr std::int64_t kExpertsKept =
-    kCopies * (2 * kHidden + 4 * kWidth + 12) + 5 * kTokens * kExperts;
+constexpr std::int64_t kExpertsKept = kCopies * (2 * kHidden + 4 * kWidth + 12) + 5 * kTokens * kExperts;
 
 TEST(ExpertMemory, WhatALayerKeeps) {
   EXPECT_EQ(layer_tape(experts_of(1), spread({1, 1, 1, 8}, 8), LayerKind::kExpert).kept(),
@@ -276,7 +277,8 @@ TEST(ExpertMemory, TokensOnTheirWayAreDispatchBuffers) {
   // At once: what is sent and what arrives.
   const memory::Profile memory = memory_of(experts_of(1), spread({1, 1, 1, 8}, 8))[0];
   EXPECT_GE(of(memory.largest, MemoryCategory::kDispatchBuffers), kCopies * kHidden * 2);
-  EXPECT_EQ(of(memory_of(gpt({1}), split_plan({1, 1, 1, 8}))[0].largest, MemoryCategory::kDispatchBuffers), 0);
+  EXPECT_EQ(of(memory_of(gpt({1}), split_plan({1, 1, 1, 8}))[0].largest, MemoryCategory::kDispatchBuffers),
+            0);
 }
 
 TEST(ExpertMemory, EverythingIsFreedAtTheEnd) {

@@ -108,12 +108,12 @@ TEST(ModelParameters, OfEveryPresetAreThePublishedOnes) {
   }
 }
 
-/// What tokens pass through, as the models' authors print it: 12.9B of Mixtral 8x7B (announcement), 39B of 8x22B,
-/// 3.3B and 22B of Qwen3 (arXiv 2505.09388, table 2), 37B and 21B of DeepSeek-V3 and -V2 (arXiv 2412.19437, 2405.04434).
-/// They count embeddings in different ways, so within 3 %.
+/// What tokens pass through, as the models' authors print it: 12.9B of Mixtral 8x7B (announcement), 39B of
+/// 8x22B, 3.3B and 22B of Qwen3 (arXiv 2505.09388, table 2), 37B and 21B of DeepSeek-V3 and -V2 (arXiv
+/// 2412.19437, 2405.04434). They count embeddings in different ways, so within 3 %.
 TEST(ModelParameters, ActiveOnesOfPresetsAreThePublishedOnes) {
   const std::vector<std::pair<const char*, double>> published = {
-      {"mixtral-8x7b", 12.9e9},    {"mixtral-8x22b", 39e9}, {"qwen3-30b-a3b", 3.3e9},
+      {"mixtral-8x7b", 12.9e9},  {"mixtral-8x22b", 39e9}, {"qwen3-30b-a3b", 3.3e9},
       {"qwen3-235b-a22b", 22e9}, {"deepseek-v3", 37e9},   {"deepseek-v2", 21e9}};
   for (const auto& [name, active] : published)
     EXPECT_NEAR(active_parameters(config::load_model(name)), active, 0.03 * active) << name;

@@ -60,8 +60,9 @@ TEST_F(ExpertRules, AcceptALegalPlan) {
 
 TEST_F(ExpertRules, NeedADegreeThatDividesTheExperts) {
   set(2, 8);
-  EXPECT_EQ(problems(), Texts{"plan.expert_parallel: 8 does not divide the 12 experts of a layer; legal here: "
-                              "1, 2, 4"});
+  EXPECT_EQ(problems(),
+            Texts{"plan.expert_parallel: 8 does not divide the 12 experts of a layer; legal here: "
+                  "1, 2, 4"});
 }
 
 TEST_F(ExpertRules, NeedADegreeThatDividesTheRanksOfAStage) {
@@ -69,26 +70,30 @@ TEST_F(ExpertRules, NeedADegreeThatDividesTheRanksOfAStage) {
   EXPECT_EQ(problems(), Texts{"plan.expert_parallel: 3 does not divide data_parallel 8, whose ranks the "
                               "experts are spread over; legal here: 1, 2, 4"});
   plan_.expert_tensor_parallel = 1;
-  EXPECT_EQ(problems(),
-            Texts{"plan.expert_parallel: 3 does not divide data_parallel 8 x tensor_parallel 2 = 16, the ranks "
-                  "of a stage that experts can be spread over; legal here: 1, 2, 4"});
+  EXPECT_EQ(
+      problems(),
+      Texts{"plan.expert_parallel: 3 does not divide data_parallel 8 x tensor_parallel 2 = 16, the ranks "
+            "of a stage that experts can be spread over; legal here: 1, 2, 4"});
 }
 
 TEST_F(ExpertRules, HaveNoUseForDegreesOfADenseModel) {
   model_.experts = {};
-  EXPECT_EQ(problems(), Texts{"plan.expert_parallel: 4 needs a model with experts, and mixture is dense; legal "
-                              "here: 1, or describe the experts in model.experts"});
+  EXPECT_EQ(problems(),
+            Texts{"plan.expert_parallel: 4 needs a model with experts, and mixture is dense; legal "
+                  "here: 1, or describe the experts in model.experts"});
   set(2, 1);
   plan_.expert_tensor_parallel = 1;
-  EXPECT_EQ(problems(), Texts{"plan.expert_tensor_parallel: means nothing for mixture, which is dense; remove "
-                              "this key, or describe the experts in model.experts"});
+  EXPECT_EQ(problems(),
+            Texts{"plan.expert_tensor_parallel: means nothing for mixture, which is dense; remove "
+                  "this key, or describe the experts in model.experts"});
 }
 
 TEST_F(ExpertRules, SplitAnExpertOverAllTensorRanksOrNone) {
   set(4, 2);
   plan_.expert_tensor_parallel = 2;
-  EXPECT_EQ(problems(), Texts{"plan.expert_tensor_parallel: 2 is neither 1 nor tensor_parallel; legal here: 1, "
-                              "4"});
+  EXPECT_EQ(problems(),
+            Texts{"plan.expert_tensor_parallel: 2 is neither 1 nor tensor_parallel; legal here: 1, "
+                  "4"});
 }
 
 TEST_F(ExpertRules, SplitWidthsEvenly) {
@@ -106,17 +111,19 @@ TEST_F(ExpertRules, DoNotAskForTheWidthOfAnMlpThatNoLayerHas) {
   model_.intermediate_size = 513;
   EXPECT_EQ(problems(), Texts{});
   model_.experts.dense_layers = 1;
-  EXPECT_EQ(problems(), Texts{"plan.tensor_parallel: 2 does not divide the intermediate_size 513; legal here: "
-                              "1"});
+  EXPECT_EQ(problems(),
+            Texts{"plan.tensor_parallel: 2 does not divide the intermediate_size 513; legal here: "
+                  "1"});
 }
 
 /// NVIDIA/Megatron-LM issue 1587.
 TEST_F(ExpertRules, D02_NeedSequenceParallelismBesideTensorParallelism) {
   plan_.sequence_parallel = false;
-  EXPECT_EQ(problems(),
-            Texts{"plan.sequence_parallel: experts with tensor_parallel 2 need it, so that each rank routes its "
-                  "own tokens (Megatron-LM asks for it, too); write sequence_parallel: true, or "
-                  "tensor_parallel: 1"});
+  EXPECT_EQ(
+      problems(),
+      Texts{"plan.sequence_parallel: experts with tensor_parallel 2 need it, so that each rank routes its "
+            "own tokens (Megatron-LM asks for it, too); write sequence_parallel: true, or "
+            "tensor_parallel: 1"});
 }
 
 TEST_F(ExpertRules, NameWhatIsNotModelledBesideThem) {
@@ -132,9 +139,10 @@ TEST_F(ExpertRules, NameWhatIsNotModelledBesideThem) {
   plan_.shard_group = 0;
   plan_.lora.rank = 0;
   plan_.offload.optimizer = OffloadTarget::kCpu;
-  EXPECT_EQ(problems().front(), "plan.sharding.offload: the cluster  does not say what its hosts are; add "
-                                "cluster.host with memory, memory_bandwidth, memory_efficiency, "
-                                "pcie_bandwidth, uplink_bandwidth and pcie_efficiency");
+  EXPECT_EQ(problems().front(),
+            "plan.sharding.offload: the cluster  does not say what its hosts are; add "
+            "cluster.host with memory, memory_bandwidth, memory_efficiency, "
+            "pcie_bandwidth, uplink_bandwidth and pcie_efficiency");
   EXPECT_EQ(problems().back(), "plan.sharding.offload: offloading" + version + "none");
 }
 
@@ -144,8 +152,9 @@ TEST_F(ExpertRules, RecomputeExpertsOnlyWhereThereAreSome) {
   EXPECT_EQ(problems(), Texts{});
   model_.experts = {};
   set(2, 1);
-  EXPECT_EQ(problems(), Texts{"plan.recompute.modules: moe is the part of a layer with experts, and mixture is "
-                              "dense; write mlp instead"});
+  EXPECT_EQ(problems(),
+            Texts{"plan.recompute.modules: moe is the part of a layer with experts, and mixture is "
+                  "dense; write mlp instead"});
 }
 
 /// Megatron-LM's parallel_state: ranks of a stage in the order tp, dp are dealt out to etp, ep, edp.
