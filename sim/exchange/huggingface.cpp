@@ -162,7 +162,10 @@ class Model {
          {"q_lora_rank", "kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim"}) {
       const auto width = read_count({key});
       if (!width) continue;
-      mapping += (mapping.empty() ? "{" : ", ") + std::string(key) + ": " + std::to_string(*width);
+      mapping += mapping.empty() ? "{" : ", ";
+      mapping += key;
+      mapping += ": ";
+      mapping += std::to_string(*width);
     }
     out_.set("model.latent_attention", mapping + "}", "q_lora_rank, kv_lora_rank and widths of heads");
   }

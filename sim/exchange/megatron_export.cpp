@@ -96,14 +96,19 @@ class Exporter {
     const model::Experts& experts = model_.experts;
     if (experts.dense_layers == 0) return std::to_string(experts.layer_interval);
     const std::int64_t rest = model_.num_layers - experts.dense_layers;
-    if (experts.layer_interval == 1)
-      return "([0]*" + std::to_string(experts.dense_layers) + "+[1]*" + std::to_string(rest) + ")";
+    return experts.layer_interval == 1
+               ? "([0]*" + std::to_string(experts.dense_layers) + "+[1]*" + std::to_string(rest) + ")"
+               : list_of_layers();
+  }
+
+  std::string list_of_layers() const {
     std::string list;
     for (std::int64_t layer = 0; layer < model_.num_layers; ++layer) {
       list += list.empty() ? "[" : ",";
-      list += model_.kind_of(layer) == model::LayerKind::kExpert ? '1' : '0';
+      list += model_.kind_of(layer) == model::LayerKind::kExpert ? "1" : "0";
     }
-    return list + "]";
+    list += "]";
+    return list;
   }
 
   void latent_attention() {
