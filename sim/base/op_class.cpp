@@ -21,6 +21,7 @@ constexpr std::array<Names, kOpClasses> kNames = {
      {"embedding", "embedding lookup and its gradient"},
      {"loss", "cross-entropy and its metrics, without the logits"},
      {"accumulation", "adding up weight gradients in a pass of its own"},
+     {"routing", "choosing experts, and putting tokens in their order and back"},
      {"optimizer", "gradient norm, optimizer and clearing of gradients"}}};
 
 }  // namespace

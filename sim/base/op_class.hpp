@@ -23,17 +23,20 @@ enum class OpClass : std::uint8_t {
   kLoss,
   /// Adding weight gradients to those of earlier micro-batches in a pass of its own.
   kAccumulation,
+  /// Choosing experts, and putting tokens in their order and back.
+  kRouting,
   kOptimizer,
 };
-inline constexpr int kOpClasses = 10;
+inline constexpr int kOpClasses = 11;
 /// All of them, in the order of tables.
 inline constexpr std::array<OpClass, kOpClasses> kAllOpClasses = {
-    OpClass::kMatmul, OpClass::kAttention, OpClass::kNorm, OpClass::kActivation,   OpClass::kResidual,
-    OpClass::kRotary, OpClass::kEmbedding, OpClass::kLoss, OpClass::kAccumulation, OpClass::kOptimizer};
+    OpClass::kMatmul,       OpClass::kAttention, OpClass::kNorm,      OpClass::kActivation,
+    OpClass::kResidual,     OpClass::kRotary,    OpClass::kEmbedding, OpClass::kLoss,
+    OpClass::kAccumulation, OpClass::kRouting,   OpClass::kOptimizer};
 /// Those limited by the memory's bandwidth, the optimizer aside; `op.memory.speedup` is of all of them.
-inline constexpr std::array<OpClass, 7> kMemoryBoundOps = {
-    OpClass::kNorm,      OpClass::kActivation, OpClass::kResidual,    OpClass::kRotary,
-    OpClass::kEmbedding, OpClass::kLoss,       OpClass::kAccumulation};
+inline constexpr std::array<OpClass, 8> kMemoryBoundOps = {
+    OpClass::kNorm,      OpClass::kActivation, OpClass::kResidual,     OpClass::kRotary,
+    OpClass::kEmbedding, OpClass::kLoss,       OpClass::kAccumulation, OpClass::kRouting};
 
 /// Name for tables, JSON and configurations, such as "matmul".
 const char* to_string(OpClass op);
@@ -42,7 +45,7 @@ const char* description(OpClass op);
 
 /// Factors on the speed of operations, by OpClass; 1 = as modelled.
 struct OpSpeedups {
-  std::array<double, kOpClasses> factors = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+  std::array<double, kOpClasses> factors = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
 
   double of(OpClass op) const { return factors[static_cast<std::size_t>(op)]; }
   double& of(OpClass op) { return factors[static_cast<std::size_t>(op)]; }

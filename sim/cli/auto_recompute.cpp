@@ -40,7 +40,7 @@ std::vector<Recompute> choices(const Experiment& experiment, Verdict wanted) {
   Recompute small = core;
   small.modules = {true, false, true, true};
   Recompute mlp = core;
-  mlp.modules = {true, true, false, false};
+  mlp.modules = {true, true, false, false, experiment.model.experts.active()};
   std::vector<Recompute> fitting;
   for (const Recompute& recompute : {Recompute{}, core, small, mlp}) {
     if (at_least(verdict_of(with(experiment, recompute)), wanted)) fitting.push_back(recompute);

@@ -35,13 +35,17 @@ std::string with_offload(const plan::ParallelPlan& plan) {
 /// Changes that are worth a try, as lists of overrides.
 std::vector<Overrides> candidates(const Experiment& experiment) {
   const plan::ParallelPlan& plan = experiment.plan;
+  const model::Experts& experts = experiment.model.experts;
   std::vector<Overrides> list;
+  if (experts.active()) list.push_back({assignment("plan.expert_parallel", 2 * plan.expert_parallel)});
   using plan::RecomputeGranularity;
   if (plan.recompute.granularity != RecomputeGranularity::kFull) {
     if (plan.recompute.granularity == RecomputeGranularity::kNone)
       list.push_back({"plan.recompute=selective"});
     list.push_back({"plan.recompute={granularity: selective, modules: [core_attn, layernorm, activation]}"});
     list.push_back({"plan.recompute={granularity: selective, modules: [core_attn, mlp]}"});
+    if (experts.active())
+      list.push_back({"plan.recompute={granularity: selective, modules: [core_attn, moe]}"});
     list.push_back({"plan.recompute=full"});
   }
   if (plan.tensor_parallel > 1 && !plan.sequence_parallel) list.push_back({"plan.sequence_parallel=true"});

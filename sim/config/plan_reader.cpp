@@ -37,13 +37,6 @@ constexpr CountRange kLayers = {1, 100'000};
 
 const std::vector<std::string> kOtherSchedules = {"zb-h1", "zb-h2", "zb-v", "dualpipe"};
 
-/// Degrees that must stay 1 in this version.
-void read_unsupported_degree(Section& section, const char* key) {
-  const std::int64_t degree = section.defaulted(key, as_count(kDegree), "1");
-  if (degree > 1)
-    section.fail(key, std::to_string(degree) + " is not supported by this version; legal here: 1");
-}
-
 Reader<RecomputeGranularity> as_granularity() {
   return as_choice(
       words({RecomputeGranularity::kNone, RecomputeGranularity::kSelective, RecomputeGranularity::kFull}));
@@ -60,11 +53,13 @@ void read_modules(Section& section, Recompute& recompute) {
   const Words<bool RecomputeModules::*> names = {{"core_attn", &RecomputeModules::core_attention},
                                                  {"mlp", &RecomputeModules::mlp},
                                                  {"layernorm", &RecomputeModules::norm},
-                                                 {"activation", &RecomputeModules::activation}};
+                                                 {"activation", &RecomputeModules::activation},
+                                                 {"moe", &RecomputeModules::experts}};
   const Value* modules = section.raw("modules");
   if (modules->kind == Kind::kList && modules->items.empty())
-    section.fail("modules",
-                 "names no module; write some of core_attn, mlp, layernorm, activation, or recompute: none");
+    section.fail(
+        "modules",
+        "names no module; write some of core_attn, mlp, layernorm, activation, moe, or recompute: none");
   recompute.modules.core_attention = false;
   for (bool RecomputeModules::*module : section.list("modules", as_choice(names)))
     recompute.modules.*module = true;
@@ -384,7 +379,8 @@ void read_plan(Section& section, ParallelPlan& plan) {
   const auto exchanges = as_choice(
       words({ContextCommunication::kP2p, ContextCommunication::kAllGather, ContextCommunication::kAllToAll}));
   plan.context_communication = section.defaulted("context_communication", exchanges, "p2p");
-  read_unsupported_degree(section, "expert_parallel");
+  plan.expert_parallel = section.defaulted("expert_parallel", as_count(kDegree), "1");
+  plan.expert_tensor_parallel = section.optional("expert_tensor_parallel", as_count(kDegree)).value_or(0);
   read_data_parallel(section, plan);
   plan.sequence_parallel = section.defaulted("sequence_parallel", as_flag(), "false");
   const std::optional<std::int64_t> accumulation = read_batch(section, plan);

@@ -25,9 +25,12 @@ TrafficKind kind_of(GroupKind group) {
     case GroupKind::kData:
     case GroupKind::kShard:
     case GroupKind::kReplica:
+    case GroupKind::kExpertData:
       return TrafficKind::kData;
     case GroupKind::kContext:
       return TrafficKind::kContext;
+    case GroupKind::kExpert:
+      return TrafficKind::kExpert;
     case GroupKind::kEmbedding:
       break;
   }

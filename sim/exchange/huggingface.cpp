@@ -37,6 +37,7 @@ class Model {
     type_ = find_model_type(name);
     if (type_ == nullptr) unknown_type(name);
     shape();
+    if (!type_->experts.empty()) experts();
     kinds();
     differences();
     rest();
@@ -61,16 +62,22 @@ class Model {
   void refuse(const std::string& name) const {
     if (const std::string what = foreign_model_type(name); !what.empty())
       throw InputError("error: a model of type " + name + " " + what +
-                       ", which this version cannot simulate; only dense decoders");
-    if (json_.has("kv_lora_rank"))
+                       ", which this version cannot simulate; only decoders");
+    const ModelType* type = find_model_type(name);
+    const bool has_experts = type != nullptr && !type->experts.empty();
+    if (json_.has("kv_lora_rank") && !has_experts)
       throw InputError(
           "error: kv_lora_rank: the model has multi-head latent attention (MLA), which this version "
           "cannot simulate");
+    if (has_experts) return;
     for (const std::string_view key : kExpertKeys) {
       const auto experts = json_.has(std::string(key)) ? json_.count(std::string(key)) : std::nullopt;
       if (experts.value_or(0) > 1)
-        throw InputError("error: " + std::string(key) + " is " + std::to_string(*experts) +
-                         ": the model is a mixture of experts, which this version cannot simulate");
+        throw InputError(
+            "error: " + std::string(key) + " is " + std::to_string(*experts) +
+            ": the model is a mixture of experts, and those of type " + config::clip(name) +
+            " are not known to this version; write model_type: mixtral or qwen3_moe if it is like "
+            "one of them");
     }
   }
 
@@ -126,6 +133,17 @@ class Model {
     copy({"num_hidden_layers", "n_layer", "n_layers", "num_layers"}, "model.num_layers");
     hidden_ = copy({"hidden_size", "n_embd", "n_embed", "d_model"}, "model.hidden_size");
     heads_ = copy({"num_attention_heads", "n_head", "n_heads", "num_heads"}, "model.num_attention_heads");
+    if (json_.has("kv_lora_rank")) {
+      latent_attention();
+    } else {
+      heads();
+    }
+    mlp();
+    copy({"vocab_size"}, "model.vocab_size");
+    positions();
+  }
+
+  void heads() {
     key_values();
     std::string from;
     if (const auto width = read_count({"head_dim", "kv_channels"}, &from)) {
@@ -133,9 +151,23 @@ class Model {
     } else if (type_->head_dim > 0) {
       out_.set("model.head_dim", type_->head_dim, default_note());
     }
-    mlp();
-    copy({"vocab_size"}, "model.vocab_size");
-    positions();
+  }
+
+  void latent_attention() {
+    // All heads have keys and values of their own.
+    read_count({"num_key_value_heads"});
+    read_count({"head_dim"});
+    std::string mapping;
+    for (const char* key :
+         {"q_lora_rank", "kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim"}) {
+      const auto width = read_count({key});
+      if (!width) continue;
+      mapping += mapping.empty() ? "{" : ", ";
+      mapping += key;
+      mapping += ": ";
+      mapping += std::to_string(*width);
+    }
+    out_.set("model.latent_attention", mapping + "}", "q_lora_rank, kv_lora_rank and widths of heads");
   }
 
   void key_values() {
@@ -187,6 +219,37 @@ class Model {
       }
     }
     if (width) out_.set("model.intermediate_size", *width, from == "intermediate_size" ? "" : from);
+  }
+
+  void experts() {
+    const std::string count_key(type_->experts);
+    const std::string width_key(type_->expert_width);
+    const auto count = read_count({count_key});
+    const auto visited = read_count({"num_experts_per_tok"});
+    const auto width = read_count({width_key});
+    if (!count || !visited || !width)
+      throw InputError("error: a model of type " + std::string(type_->name) + " needs " + count_key +
+                       ", num_experts_per_tok and " + width_key);
+    std::string mapping = "{count: " + std::to_string(*count) + ", per_token: " + std::to_string(*visited) +
+                          ", intermediate_size: " + std::to_string(*width);
+    std::int64_t shared = read_count({"shared_expert_intermediate_size"}).value_or(0);
+    shared += read_count({"n_shared_experts"}).value_or(0) * *width;
+    if (shared > 0) mapping += ", shared_intermediate_size: " + std::to_string(shared);
+    if (const auto dense = read_count({"first_k_dense_replace"}); dense.value_or(0) > 0)
+      mapping += ", dense_layers: " + std::to_string(*dense);
+    if (const auto interval = read_count({"moe_layer_freq"}); interval.value_or(1) > 1)
+      mapping += ", layer_interval: " + std::to_string(*interval);
+    const std::int64_t step = read_count({"decoder_sparse_step"}).value_or(1);
+    if (step > 1) {
+      mapping += ", layer_interval: " + std::to_string(step);
+      out_.remark(Reason::kUnsupported, "decoder_sparse_step " + std::to_string(step),
+                  "layers with experts are counted from the first one on, not from the last of each step");
+    }
+    used_.insert("mlp_only_layers");
+    const auto dense = json_.object().find("mlp_only_layers");
+    if (dense != json_.object().end() && dense->is_array() && !dense->empty())
+      out_.remark(Reason::kUnsupported, "mlp_only_layers", "simulated with experts like all others");
+    out_.set("model.experts", mapping + "}", count_key + ", num_experts_per_tok, " + width_key);
   }
 
   void positions() {
@@ -246,8 +309,7 @@ class Model {
     const bool parallel_attention = read_flag("parallel_attn").value_or(type_->name == "falcon");
     if ((parallel && type_->name == "gpt_neox") || (parallel_attention && type_->name == "falcon"))
       out_.remark(Reason::kUnsupported, "parallel residual", std::string(kParallel));
-    const bool uses_window =
-        read_flag("use_sliding_window").value_or(type_->name != "qwen2" && type_->name != "qwen3");
+    const bool uses_window = read_flag("use_sliding_window").value_or(!type_->name.starts_with("qwen"));
     const auto window = read_count({"sliding_window"});
     const Setting* length = out_.find("model.sequence_length");
     if (window && uses_window && length != nullptr && *window < std::stoll(length->value))

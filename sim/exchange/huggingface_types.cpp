@@ -9,21 +9,22 @@ namespace trainsim::exchange {
 
 namespace {
 
-/// A model type that is no dense decoder, and why.
+/// A model type that can't be simulated, and why.
 struct Foreign {
   std::string_view name;
   std::string_view what;
 };
 
 constexpr std::string_view kQueryNorms = "norms of queries and keys are left out";
+constexpr std::string_view kQueryBiases =
+    "biases of queries, keys and values alone, a thousandth of the parameters, are left out";
 constexpr std::string_view kFourNorms = "norms behind attention and MLP are left out";
 
 constexpr ModelType kTypes[] = {
     {"llama", "swiglu", "rmsnorm", "rotary"},
     {"mistral", "swiglu", "rmsnorm", "rotary", false, false, 8},
     {"ministral", "swiglu", "rmsnorm", "rotary", false, false, 8},
-    {"qwen2", "swiglu", "rmsnorm", "rotary", false, false, 32, 0, 0,
-     "biases of queries, keys and values alone, a thousandth of the parameters, are left out"},
+    {"qwen2", "swiglu", "rmsnorm", "rotary", false, false, 32, 0, 0, kQueryBiases},
     {"qwen3", "swiglu", "rmsnorm", "rotary", false, false, 32, 128, 0, kQueryNorms},
     {"gemma", "geglu", "rmsnorm", "rotary", true, false, 16, 256},
     {"gemma2", "geglu", "rmsnorm", "rotary", true, false, 4, 256, 0, kFourNorms},
@@ -50,33 +51,98 @@ constexpr ModelType kTypes[] = {
     {"opt", "relu", "layernorm", "learned", true, true, 0, 0, 0.1},
     {"falcon", "gelu", "layernorm", "rotary", true, false},
     {"mpt", "gelu", "layernorm", "alibi", true, false},
+    {"mixtral",
+     "swiglu",
+     "rmsnorm",
+     "rotary",
+     false,
+     false,
+     8,
+     0,
+     0,
+     {},
+     "num_local_experts",
+     "intermediate_size"},
+    {"qwen2_moe", "swiglu", "rmsnorm", "rotary", false, false, 16, 0, 0, kQueryBiases, "num_experts",
+     "moe_intermediate_size"},
+    {"qwen3_moe", "swiglu", "rmsnorm", "rotary", false, false, 4, 0, 0, kQueryNorms, "num_experts",
+     "moe_intermediate_size"},
+    {"olmoe", "swiglu", "rmsnorm", "rotary", false, false, 0, 0, 0, kQueryNorms, "num_experts",
+     "intermediate_size"},
+    {"deepseek_v2",
+     "swiglu",
+     "rmsnorm",
+     "rotary",
+     false,
+     false,
+     0,
+     0,
+     0,
+     {},
+     "n_routed_experts",
+     "moe_intermediate_size"},
+    {"deepseek_v3",
+     "swiglu",
+     "rmsnorm",
+     "rotary",
+     false,
+     false,
+     0,
+     0,
+     0,
+     {},
+     "n_routed_experts",
+     "moe_intermediate_size"},
+    {"kimi_k2",
+     "swiglu",
+     "rmsnorm",
+     "rotary",
+     false,
+     false,
+     0,
+     0,
+     0,
+     {},
+     "n_routed_experts",
+     "moe_intermediate_size"},
 };
 
-constexpr std::string_view kExperts = "is a mixture of experts";
-constexpr std::string_view kLatent = "is a mixture of experts with multi-head latent attention (MLA)";
+constexpr std::string_view kExperts = "is a mixture of experts of another kind than mixtral or qwen3_moe";
 constexpr std::string_view kEncoder = "has an encoder";
 constexpr std::string_view kStates = "has state-space or recurrent layers";
 
 constexpr Foreign kForeign[] = {
-    {"mixtral", kExperts},     {"qwen2_moe", kExperts},
-    {"qwen3_moe", kExperts},   {"dbrx", kExperts},
-    {"gpt_oss", kExperts},     {"olmoe", kExperts},
-    {"granitemoe", kExperts},  {"phimoe", kExperts},
-    {"llama4", kExperts},      {"llama4_text", kExperts},
-    {"grok-1", kExperts},      {"jetmoe", kExperts},
-    {"glm4_moe", kExperts},    {"ernie4_5_moe", kExperts},
-    {"nllb-moe", kExperts},    {"deepseek", kExperts},
-    {"deepseek_v2", kLatent},  {"deepseek_v3", kLatent},
-    {"kimi_k2", kLatent},      {"minicpm3", "has multi-head latent attention (MLA)"},
-    {"t5", kEncoder},          {"mt5", kEncoder},
-    {"bart", kEncoder},        {"whisper", kEncoder},
-    {"bert", kEncoder},        {"roberta", kEncoder},
-    {"deberta-v2", kEncoder},  {"vit", kEncoder},
-    {"mamba", kStates},        {"mamba2", kStates},
-    {"jamba", kStates},        {"rwkv", kStates},
-    {"falcon_mamba", kStates}, {"recurrent_gemma", kStates},
-    {"zamba2", kStates},       {"bamba", kStates},
-    {"nemotron_h", kStates},   {"qwen3_next", kStates},
+    {"dbrx", kExperts},
+    {"gpt_oss", kExperts},
+    {"granitemoe", kExperts},
+    {"phimoe", kExperts},
+    {"llama4", kExperts},
+    {"llama4_text", kExperts},
+    {"grok-1", kExperts},
+    {"jetmoe", kExperts},
+    {"glm4_moe", kExperts},
+    {"ernie4_5_moe", kExperts},
+    {"nllb-moe", kExperts},
+    {"deepseek", kExperts},
+    {"minicpm3", "has multi-head latent attention (MLA) of another kind than deepseek_v3"},
+    {"t5", kEncoder},
+    {"mt5", kEncoder},
+    {"bart", kEncoder},
+    {"whisper", kEncoder},
+    {"bert", kEncoder},
+    {"roberta", kEncoder},
+    {"deberta-v2", kEncoder},
+    {"vit", kEncoder},
+    {"mamba", kStates},
+    {"mamba2", kStates},
+    {"jamba", kStates},
+    {"rwkv", kStates},
+    {"falcon_mamba", kStates},
+    {"recurrent_gemma", kStates},
+    {"zamba2", kStates},
+    {"bamba", kStates},
+    {"nemotron_h", kStates},
+    {"qwen3_next", kStates},
 };
 
 }  // namespace
@@ -204,6 +270,18 @@ constexpr std::array kHarmless = {
     std::string_view{"_attn_implementation"},
     std::string_view{"attn_implementation"},
     std::string_view{"training_seq_len"},
+    std::string_view{"norm_topk_prob"},
+    std::string_view{"aux_loss_alpha"},
+    std::string_view{"ep_size"},
+    std::string_view{"n_group"},
+    std::string_view{"topk_group"},
+    std::string_view{"topk_method"},
+    std::string_view{"routed_scaling_factor"},
+    std::string_view{"scoring_func"},
+    std::string_view{"seq_aux"},
+    std::string_view{"output_router_logits"},
+    std::string_view{"router_aux_loss_coef"},
+    std::string_view{"router_jitter_noise"},
 };
 
 }  // namespace

@@ -22,6 +22,9 @@ struct ModelType {
   double dropout = 0;
   /// What the type has and this version leaves out; may be empty.
   std::string_view left_out = {};
+  /// Keys of the number of experts and of their width, where a type has experts; else empty.
+  std::string_view experts = {};
+  std::string_view expert_width = {};
 };
 
 /// What blocks with attention and MLP side by side are simulated as.
@@ -31,7 +34,7 @@ inline constexpr std::string_view kParallel =
 const ModelType* find_model_type(const std::string& name);
 /// All their names, "llama, mistral, …".
 std::string model_type_names();
-/// Why a model type is no dense decoder ("is a mixture of experts"); "" for others.
+/// Why a model type can't be simulated ("has an encoder"); "" for others.
 std::string foreign_model_type(const std::string& name);
 /// Keys of a configuration that have been dealt with elsewhere, or that change neither time nor memory.
 const std::set<std::string>& harmless_model_keys();

@@ -29,6 +29,8 @@ class Exporter {
 
   MegatronCommand run() {
     shape();
+    experts();
+    latent_attention();
     kinds();
     degrees();
     batch();
@@ -58,13 +60,66 @@ class Exporter {
       add("--group-query-attention");
       add("--num-query-groups", model_.num_key_value_heads);
     }
-    if (model_.head_dim * model_.num_attention_heads != model_.hidden_size)
+    if (!model_.latent.active() && model_.head_dim * model_.num_attention_heads != model_.hidden_size)
       add("--kv-channels", model_.head_dim);
     add("--ffn-hidden-size", model_.intermediate_size);
     add("--vocab-size", model_.vocab_size);
     add("--make-vocab-size-divisible-by", plan_.vocab_padding);
     add("--seq-length", model_.sequence_length);
     add("--max-position-embeddings", std::max(model_.max_position_embeddings, model_.sequence_length));
+  }
+
+  void experts() {
+    const model::Experts& experts = model_.experts;
+    if (!experts.active()) return;
+    add("--num-experts", experts.count);
+    add("--moe-router-topk", experts.per_token);
+    add("--moe-ffn-hidden-size", experts.intermediate_size);
+    if (experts.shared_intermediate_size > 0)
+      add("--moe-shared-expert-intermediate-size", experts.shared_intermediate_size);
+    if (experts.layer_interval > 1 || experts.dense_layers > 0)
+      add("--moe-layer-freq", layers_with_experts());
+    if (experts.capacity_factor > 0) {
+      add("--moe-expert-capacity-factor", number_text(experts.capacity_factor));
+      add("--moe-pad-expert-input-to-capacity");
+    }
+    add("--moe-grouped-gemm");
+    add("--moe-token-dispatcher-type", "alltoall");
+    add("--expert-model-parallel-size", plan_.expert_parallel);
+    add("--expert-tensor-parallel-size", plan_.expert_tensor());
+    if (experts.imbalance > 1)
+      untold("model.experts.imbalance", "how tokens are spread follows from the data, and has no option");
+  }
+
+  /// "2" for every second layer, "([0]*3+[1]*58)", or a list of all.
+  std::string layers_with_experts() const {
+    const model::Experts& experts = model_.experts;
+    if (experts.dense_layers == 0) return std::to_string(experts.layer_interval);
+    const std::int64_t rest = model_.num_layers - experts.dense_layers;
+    return experts.layer_interval == 1
+               ? "([0]*" + std::to_string(experts.dense_layers) + "+[1]*" + std::to_string(rest) + ")"
+               : list_of_layers();
+  }
+
+  std::string list_of_layers() const {
+    std::string list;
+    for (std::int64_t layer = 0; layer < model_.num_layers; ++layer) {
+      list += list.empty() ? "[" : ",";
+      list += model_.kind_of(layer) == model::LayerKind::kExpert ? "1" : "0";
+    }
+    list += "]";
+    return list;
+  }
+
+  void latent_attention() {
+    const model::LatentAttention& latent = model_.latent;
+    if (!latent.active()) return;
+    add("--multi-latent-attention");
+    if (latent.query_rank > 0) add("--q-lora-rank", latent.query_rank);
+    add("--kv-lora-rank", latent.key_value_rank);
+    add("--qk-head-dim", model_.head_dim - latent.rope_head_dim);
+    add("--qk-pos-emb-head-dim", latent.rope_head_dim);
+    add("--v-head-dim", model_.value_dim());
   }
 
   void kinds() {

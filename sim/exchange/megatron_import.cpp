@@ -28,16 +28,14 @@ constexpr std::array<std::string_view, 5> kOldOptions = {"--DDP-impl", "--checkp
                                                          "--activations-checkpoint-method",
                                                          "--model-parallel-size", "--deepspeed"};
 
-/// Models that are no dense decoder.
+/// Models that are no decoder of alike layers.
 struct Foreign {
   std::string_view option;
   std::string_view what;
 };
 
-constexpr std::array<Foreign, 9> kForeign = {
-    {{"--num-experts", "a mixture of experts"},
-     {"--multi-latent-attention", "multi-head latent attention (MLA)"},
-     {"--hybrid-layer-pattern", "a hybrid of attention and state-space layers"},
+constexpr std::array<Foreign, 7> kForeign = {
+    {{"--hybrid-layer-pattern", "a hybrid of attention and state-space layers"},
      {"--hybrid-override-pattern", "a hybrid of attention and state-space layers"},
      {"--hybrid-attention-ratio", "a hybrid of attention and state-space layers"},
      {"--retro-add-retriever", "a retrieval-augmented model (RETRO)"},
@@ -125,8 +123,7 @@ class Megatron {
     for (const Foreign& foreign : kForeign) {
       if (!arguments_.has(foreign.option)) continue;
       throw InputError("error: " + std::string(foreign.option) + ": the model has " +
-                       std::string(foreign.what) +
-                       ", which this version cannot simulate; only dense decoders");
+                       std::string(foreign.what) + ", which this version cannot simulate; only decoders");
     }
   }
 
@@ -150,12 +147,9 @@ class Megatron {
             .value_or(1);
     stages_ = copy("--pipeline-model-parallel-size", "plan.pipeline_parallel").value_or(1);
     context();
-    constexpr const char* experts = "--expert-model-parallel-size";
-    const std::optional<std::int64_t> degree = arguments_.count(experts);
-    if (degree && *degree > 1) {
-      out_.set("plan.expert_parallel", *degree, experts);
-      out_.remark(Reason::kUnsupported, arguments_.text(experts), "`trainsim check` will refuse it");
-    }
+    const std::optional<std::int64_t> experts = arguments_.count("--expert-model-parallel-size");
+    if (experts.value_or(1) > 1) out_.set("plan.expert_parallel", *experts, "--expert-model-parallel-size");
+    if (arguments_.has("--num-experts")) copy("--expert-tensor-parallel-size", "plan.expert_tensor_parallel");
     if (arguments_.has("--sequence-parallel") && tensor_ > 1)
       out_.set("plan.sequence_parallel", true, "--sequence-parallel");
     const PipelineSplit split = read_split();
@@ -239,12 +233,11 @@ class Megatron {
   }
 
   void selective(bool short_form) {
-    const std::array<std::string_view, 4> known = {"core_attn", "mlp", "layernorm", "activation"};
+    const std::array<std::string_view, 5> known = {"core_attn", "mlp", "layernorm", "activation", "moe"};
     std::string modules;
     for (const std::string& module : arguments_.values("--recompute-modules")) {
       if (std::find(known.begin(), known.end(), module) == known.end()) {
-        out_.remark(Reason::kUnsupported, "--recompute-modules " + module,
-                    "a dense model has no such module");
+        out_.remark(Reason::kUnsupported, "--recompute-modules " + module, "this version has no such module");
         continue;
       }
       modules += modules.empty() ? "" : ", ";

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <regex>
 #include <string>
 #include <string_view>
 
@@ -24,6 +25,8 @@ class Model {
 
   void run() {
     shape();
+    if (arguments_.has("--num-experts")) experts();
+    if (arguments_.has("--multi-latent-attention")) latent_attention();
     kinds();
   }
 
@@ -47,7 +50,7 @@ class Model {
     } else if (const auto key_values = arguments_.count("--num-key-value-heads")) {
       out_.set("model.num_key_value_heads", *key_values, "--num-key-value-heads");
     }
-    copy("--kv-channels", "model.head_dim");
+    if (!arguments_.has("--multi-latent-attention")) copy("--kv-channels", "model.head_dim");
     const bool gated = activation();
     const bool width_given = copy("--ffn-hidden-size", "model.intermediate_size").has_value();
     if (!width_given && gated && hidden > 0) {
@@ -56,6 +59,66 @@ class Model {
     }
     vocabulary();
     copy(arguments_.has("--seq-length") ? "--seq-length" : "--encoder-seq-length", "model.sequence_length");
+  }
+
+  /// Defaults are those of megatron/training/arguments.py: two experts for a token, as wide as an MLP.
+  void experts() {
+    std::string origin = "--num-experts";
+    std::string mapping = "{count: " + std::to_string(arguments_.count("--num-experts").value_or(1));
+    mapping += ", per_token: " + std::to_string(arguments_.count("--moe-router-topk").value_or(2));
+    const auto add = [&](std::string_view option, const std::string& key) {
+      const std::optional<std::int64_t> count = arguments_.count(option);
+      if (!count) return;
+      mapping += ", " + key + ": " + std::to_string(*count);
+      origin += ", " + std::string(option);
+    };
+    add("--moe-ffn-hidden-size", "intermediate_size");
+    add("--moe-shared-expert-intermediate-size", "shared_intermediate_size");
+    expert_layers(mapping);
+    if (const auto capacity = arguments_.number("--moe-expert-capacity-factor"); capacity && *capacity > 0)
+      mapping += ", capacity_factor: " + number_text(*capacity);
+    out_.set("model.experts", mapping + "}", origin);
+    if (arguments_.has("--moe-shared-expert-overlap"))
+      out_.remark(Reason::kUnsupported, "--moe-shared-expert-overlap",
+                  "shared experts run before the exchange");
+    const std::string dispatcher = arguments_.value("--moe-token-dispatcher-type").value_or("alltoall");
+    if (dispatcher != "alltoall")
+      out_.remark(Reason::kUnsupported, "--moe-token-dispatcher-type " + dispatcher, "simulated as alltoall");
+  }
+
+  /// Where an option is missing: Megatron-LM's MLATransformerConfig.
+  void latent_attention() {
+    std::string mapping;
+    const auto add = [&](std::string_view option, const std::string& key, std::optional<std::int64_t> usual) {
+      const std::optional<std::int64_t> width = arguments_.count(option);
+      if (!width && !usual) return;
+      mapping +=
+          (mapping.empty() ? "{" : ", ") + key + ": " + std::to_string(width.value_or(usual.value_or(0)));
+    };
+    add("--q-lora-rank", "q_lora_rank", std::nullopt);
+    add("--kv-lora-rank", "kv_lora_rank", 32);
+    add("--qk-head-dim", "qk_nope_head_dim", 128);
+    add("--qk-pos-emb-head-dim", "qk_rope_head_dim", 64);
+    add("--v-head-dim", "v_head_dim", 128);
+    out_.set("model.latent_attention", mapping + "}", "--multi-latent-attention and its widths");
+  }
+
+  /// A number N for a layer with experts in every N, or a list such as ([0]*3+[1]*58).
+  void expert_layers(std::string& mapping) {
+    const std::optional<std::string> given = arguments_.value("--moe-layer-freq");
+    if (!given || *given == "1") return;
+    if (given->find_first_not_of("0123456789") == std::string::npos) {
+      mapping += ", layer_interval: " + *given;
+      return;
+    }
+    static const std::regex first_dense(R"(\(?\[0\]\s*\*\s*(\d+)\s*\+\s*\[1\]\s*\*\s*\d+\)?)");
+    std::smatch match;
+    if (std::regex_match(*given, match, first_dense)) {
+      mapping += ", dense_layers: " + match[1].str();
+    } else {
+      out_.remark(Reason::kUnsupported, "--moe-layer-freq " + *given,
+                  "simulated with experts in every layer");
+    }
   }
 
   /// Sets the activation; returns whether it is gated.

@@ -69,6 +69,20 @@ constexpr std::string_view kNoEffect[] = {"--adam-*",
                                           "--min-loss-scale",
                                           "--min-lr",
                                           "--mmap-*",
+                                          "--moe-aux-loss-coeff",
+                                          "--moe-grouped-gemm",
+                                          "--moe-input-jitter-eps",
+                                          "--moe-pad-expert-input-to-capacity",
+                                          "--moe-per-layer-logging",
+                                          "--moe-permute-fusion",
+                                          "--moe-router-bias-update-rate",
+                                          "--moe-router-force-load-balancing",
+                                          "--moe-router-load-balancing-type",
+                                          "--moe-router-pre-softmax",
+                                          "--moe-router-score-function",
+                                          "--moe-router-topk-scaling-factor",
+                                          "--moe-token-drop-policy",
+                                          "--moe-z-loss-coeff",
                                           "--mock-data",
                                           "--mscale*",
                                           "--no-barrier-with-level-1-timing",
@@ -203,8 +217,8 @@ constexpr Unsupported kUnsupported[] = {
     {"--pp-partition-method", "see plan.pipeline_layout"},
     {"--ddp-num-buckets", "see plan.bucket_parameters"},
     {"--expert-*", "the model has no experts"},
-    {"--moe-*", "the model has no experts"},
-    {"--overlap-moe-*", "the model has no experts"},
+    {"--moe-*", "routing and experts are simulated with Megatron-LM's usual settings"},
+    {"--overlap-moe-*", "tokens are exchanged while nothing else runs"},
     {"--spec", "layers are those of a GPT"},
     {"--experimental-*", "layers are those of a GPT"},
     {"--yaml-cfg", "write its options on the command line"},
@@ -223,6 +237,8 @@ bool stands_for(std::string_view pattern, std::string_view name) {
 }  // namespace
 
 Remark judge_megatron_option(const std::string& name, const std::string& text) {
+  const bool named = std::find(std::begin(kNoEffect), std::end(kNoEffect), name) != std::end(kNoEffect);
+  if (named) return {Reason::kNoEffect, name, ""};
   for (const Unsupported& option : kUnsupported) {
     if (stands_for(option.name, name)) return {Reason::kUnsupported, text, std::string(option.why)};
   }

@@ -15,6 +15,12 @@ namespace trainsim::folding {
 
 namespace {
 
+/// Whether a group has members in every block of replicas.
+bool reaches_all_blocks(program::GroupKind kind) {
+  return kind == program::GroupKind::kData || kind == program::GroupKind::kReplica ||
+         kind == program::GroupKind::kExpertData;
+}
+
 /// Builds the quotient of a world by its partition: one rank, group, flow and link per class.
 class Quotient {
  public:
@@ -112,7 +118,7 @@ void Quotient::add_groups(program::Job& job) const {
     }
     group.nodes = static_cast<std::int64_t>(nodes.size());
     // Of the whole, not of the sample: protocols depend on it.
-    if (group.kind == program::GroupKind::kData || group.kind == program::GroupKind::kReplica) {
+    if (reaches_all_blocks(group.kind)) {
       group.size = group.size / sample_.kept_blocks * sample_.blocks;
       group.nodes = group.nodes / sample_.kept_blocks * sample_.blocks;
     }

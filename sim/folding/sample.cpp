@@ -2,16 +2,25 @@
 #include "sim/folding/sample.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 namespace trainsim::folding {
 
 namespace {
 
-/// Replicas of one stage that fill whole nodes, or 0 when they never do.
+/// Replicas whose ranks of a stage hold all experts once.
+std::int64_t replicas_per_expert_group(const plan::ParallelPlan& plan) {
+  const std::int64_t ranks = plan.expert_tensor() * plan.expert_parallel;
+  return ranks / std::gcd(ranks, plan.tensor_parallel);
+}
+
+/// Replicas of one stage, and of as many as hold all experts, that fill whole nodes, or 0 when they never do.
 std::int64_t replicas_per_block(const hardware::ClusterSpec& cluster, const plan::ParallelPlan& plan) {
   const std::int64_t ranks = plan.tensor_parallel * plan.context_parallel;
-  const std::int64_t block = std::max<std::int64_t>(1, cluster.gpus_per_node / ranks);
-  const bool whole_nodes = block * ranks % cluster.gpus_per_node == 0;
+  const std::int64_t node = std::max<std::int64_t>(1, cluster.gpus_per_node / ranks);
+  const bool whole_nodes = node * ranks % cluster.gpus_per_node == 0;
+  // Ranks that exchange tokens stay together.
+  const std::int64_t block = std::lcm(node, replicas_per_expert_group(plan));
   return whole_nodes && plan.data_parallel % block == 0 ? block : 0;
 }
 
@@ -32,10 +41,13 @@ Sample sample_replicas(const hardware::ClusterSpec& cluster, const plan::Paralle
   // Groups that hold a copy of sharded state must lie within a block.
   const bool split =
       plan.is_hybrid() && (block == 0 || block * plan.context_parallel % plan.shard_ranks() != 0);
+  // Exchanges of tokens over several nodes go from rail to rail.
+  const bool exchanges = cluster.fabric.kind == hardware::FabricKind::kRailOnly && plan.spreads_experts();
   // Rings of an odd number of nodes change rails where they close.
   const bool changes_rails = cluster.fabric.kind == hardware::FabricKind::kRailOnly && block > 0 &&
                              plan.data_parallel / block * ring_nodes_per_block(cluster, plan, block) % 2 == 1;
-  if (!alike || split || changes_rails || block == 0 || plan.data_parallel < 2 * block) return sample;
+  if (!alike || split || exchanges || changes_rails || block == 0 || plan.data_parallel < 2 * block)
+    return sample;
   sample.blocks = plan.data_parallel / block;
   sample.kept_blocks = 2;
   sample.plan.data_parallel = sample.kept_blocks * block;

@@ -31,6 +31,7 @@ class WorldBuilder {
   void add_data_groups();
   void add_context_groups();
   void add_hybrid_groups(const std::vector<std::uint32_t>& members);
+  void add_expert_groups();
   void add_embedding_groups();
   void add_channels();
 
@@ -262,6 +263,31 @@ void WorldBuilder::add_hybrid_groups(const std::vector<std::uint32_t>& members) 
   }
 }
 
+/// Ranks that hold different experts exchange tokens in pairs; those that hold the same reduce their
+/// gradients.
+void WorldBuilder::add_expert_groups() {
+  if (!plan_.spreads_experts()) return;
+  const auto rank_at = [this](const plan::ExpertCoordinates& at, std::int64_t stage) {
+    return static_cast<std::uint32_t>(plan::rank_of(plan_, plan::coordinates_of(plan_, at, stage)));
+  };
+  for (std::int64_t stage = 0; stage < plan_.pipeline_parallel; ++stage) {
+    for (std::int64_t tensor = 0; tensor < plan_.expert_tensor(); ++tensor) {
+      for (std::int64_t data = 0; data < plan_.expert_data_parallel(); ++data) {
+        std::vector<std::uint32_t> members;
+        for (std::int64_t expert = 0; expert < plan_.expert_parallel; ++expert)
+          members.push_back(rank_at({tensor, expert, data}, stage));
+        add_group(GroupKind::kExpert, members, program::Pattern::kPairs);
+      }
+      for (std::int64_t expert = 0; expert < plan_.expert_parallel; ++expert) {
+        std::vector<std::uint32_t> members;
+        for (std::int64_t data = 0; data < plan_.expert_data_parallel(); ++data)
+          members.push_back(rank_at({tensor, expert, data}, stage));
+        add_group(GroupKind::kExpertData, members);
+      }
+    }
+  }
+}
+
 void WorldBuilder::add_embedding_groups() {
   if (plan_.pipeline_parallel < 2) return;
   for_each_replica(0, [&](Coordinates first) {
@@ -310,6 +336,7 @@ World build_world(const plan::ParallelPlan& plan, const hardware::ClusterSpec& c
   builder.add_tensor_groups(tensor_pattern);
   builder.add_data_groups();
   builder.add_context_groups();
+  builder.add_expert_groups();
   if (tied) builder.add_embedding_groups();
   builder.add_channels();
   return world;

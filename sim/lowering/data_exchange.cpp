@@ -25,4 +25,15 @@ void DataExchange::gather(program::Stream stream, double bytes) {
   if (plan_.shard_ranks() > 1) collective(stream, shard_kind(), CollectiveOp::kAllGather, bytes);
 }
 
+void DataExchange::reduce_experts(program::Stream stream, double bytes) {
+  if (plan_.expert_data_parallel() < 2 || bytes <= 0) return;
+  const bool sharded = plan_.expert_shard_ranks() > 1;
+  collective(stream, expert_kind(), sharded ? CollectiveOp::kReduceScatter : CollectiveOp::kAllReduce, bytes);
+}
+
+void DataExchange::gather_experts(program::Stream stream, double bytes) {
+  if (plan_.expert_shard_ranks() < 2 || bytes <= 0) return;
+  collective(stream, expert_kind(), CollectiveOp::kAllGather, bytes);
+}
+
 }  // namespace trainsim::lowering

@@ -18,11 +18,19 @@ class DataExchange {
   void reduce(program::Stream stream, double bytes);
   /// Gathers parameters of `bytes`. Nothing where they are not sharded.
   void gather(program::Stream stream, double bytes);
+  /// The same for routed experts, of which fewer ranks have the same. Nothing for 0 bytes.
+  void reduce_experts(program::Stream stream, double bytes);
+  void gather_experts(program::Stream stream, double bytes);
 
  private:
   void collective(program::Stream stream, program::GroupKind group, program::CollectiveOp op, double bytes);
   program::GroupKind shard_kind() const {
     return plan_.is_hybrid() ? program::GroupKind::kShard : program::GroupKind::kData;
+  }
+
+  /// Ranks with the same experts: all data-parallel ones, unless experts are spread over these.
+  program::GroupKind expert_kind() const {
+    return plan_.spreads_experts() ? program::GroupKind::kExpertData : program::GroupKind::kData;
   }
 
   const plan::ParallelPlan& plan_;

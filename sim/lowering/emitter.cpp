@@ -11,18 +11,26 @@ using program::Instruction;
 using program::Opcode;
 using program::Stream;
 
+namespace {
+
+bool communicates(StepKind kind) {
+  return kind == StepKind::kCollective || kind == StepKind::kStartCollective;
+}
+
+}  // namespace
+
 RegisteredPass Emitter::register_pass(const Pass& pass) {
   RegisteredPass registered;
   // A host that waits for each kernel waits for each collective, too, before it launches what follows.
   Seconds launching = 0;
   for (const Step& step : pass) {
-    RegisteredPass::Item item{step.kind, step.cause, step.group, step.op, 0, step.bytes};
+    RegisteredPass::Item item{step.kind, step.cause, step.op, step.group, 0, step.bytes};
     if (step.kind == StepKind::kCompute) {
       item.segment = static_cast<std::uint32_t>(program_.segments.size());
       program_.segments.push_back(kernels_.segment(step.name, step.kernels));
       program_.segments.back().launch_seconds += std::exchange(launching, 0.0);
       item.amount = program_.segments.back().seconds;
-    } else if (step.kind != StepKind::kJoin && kernels_.blocking_launches()) {
+    } else if (communicates(step.kind) && kernels_.blocking_launches()) {
       launching += kernels_.launch_interval();
     }
     registered.items.push_back(item);
@@ -47,6 +55,9 @@ void Emitter::emit(const RegisteredPass& pass) {
       }
       case StepKind::kCollective:
         collective(Stream::kCompute, item.group, item.op, item.amount, item.cause);
+        break;
+      case StepKind::kSynchronize:
+        synchronize(0);
         break;
       case StepKind::kStartCollective: {
         const Stream stream = item.group == GroupKind::kContext ? Stream::kContext : Stream::kTensor;

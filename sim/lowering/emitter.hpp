@@ -17,8 +17,8 @@ struct RegisteredPass {
   struct Item {
     StepKind kind = StepKind::kCompute;
     program::Cause cause = program::Cause::kForward;
-    program::GroupKind group = program::GroupKind::kTensor;
     program::CollectiveOp op = program::CollectiveOp::kAllReduce;
+    program::GroupKind group = program::GroupKind::kTensor;
     std::uint32_t segment = 0;
     double amount = 0;
   };

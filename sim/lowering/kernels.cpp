@@ -91,16 +91,16 @@ Kernels KernelBook::residual_backward() const {
   return kernels;
 }
 
-Kernels KernelBook::activation_forward() const {
-  const auto n = static_cast<double>(shapes_.tokens * shapes_.ffn);
+Kernels KernelBook::activation_forward(double elements) const {
+  const double n = elements;
   const bool fused = plan_.fusion != plan::Fusion::kNone;
   if (model_.gated()) return {pass("gated activation", n, fused ? 6.0 : 10.0, fused ? 1 : 2)};
   const bool bias = model_.linear_bias && !fused;
   return {pass("activation", n, bias ? 8.0 : 4.0, bias ? 2 : 1)};
 }
 
-Kernels KernelBook::activation_backward() const {
-  const auto n = static_cast<double>(shapes_.tokens * shapes_.ffn);
+Kernels KernelBook::activation_backward(double elements) const {
+  const double n = elements;
   const bool fused = plan_.fusion != plan::Fusion::kNone;
   if (model_.gated()) return {pass("gated activation backward", n, fused ? 10.0 : 18.0, fused ? 1 : 3)};
   Kernels kernels = {pass("activation backward", n, 6.0)};
@@ -108,7 +108,39 @@ Kernels KernelBook::activation_backward() const {
   return kernels;
 }
 
+Kernels KernelBook::latent_forward() const {
+  const std::vector<LinearShape> linears = latent_linears(model_, plan_);
+  const char* const names[] = {"query latent", "queries", "key/value latent", "keys and values"};
+  Kernels kernels;
+  for (std::size_t i = 0; i < linears.size(); ++i) {
+    if (linears[i].out == 0) continue;
+    kernels.push_back(linear(names[i], linears[i].in, linears[i].out));
+    // Latents are normalised.
+    if (i % 2 == 0) kernels.push_back(pass("norm of a latent", latent_elements(linears[i]), 4.5));
+  }
+  kernels.push_back(pass("rotary and heads", head_elements(), 4.0, 6));
+  return kernels;
+}
+
+Kernels KernelBook::latent_backward() const {
+  const std::vector<LinearShape> linears = latent_linears(model_, plan_);
+  const char* const names[] = {"query latent", "queries", "key/value latent", "keys and values"};
+  Kernels kernels = {pass("rotary and heads", head_elements(), 4.0, 6)};
+  for (const std::size_t i : {3U, 2U, 1U, 0U}) {
+    if (linears[i].out == 0) continue;
+    if (i % 2 == 0)
+      kernels.push_back(pass("norm of a latent, backward", latent_elements(linears[i]), 7.2, 2));
+    kernels.push_back(input_gradient(names[i], linears[i].in, linears[i].out));
+    for (program::Kernel& kernel : weight_gradient(names[i], linears[i].in, linears[i].out))
+      kernels.push_back(std::move(kernel));
+  }
+  // Both latents come from the same input.
+  kernels.push_back(pass("residual gradient add", static_cast<double>(shapes_.tokens * shapes_.hidden), 6.0));
+  return kernels;
+}
+
 Kernels KernelBook::rotary() const {
+  if (model_.latent.active()) return {};
   if (model_.position_embedding != model::PositionEmbedding::kRotary) return {};
   const auto n = static_cast<double>(shapes_.tokens * (shapes_.query_width + shapes_.key_value_width));
   const bool fused = plan_.fusion != plan::Fusion::kNone;
@@ -131,7 +163,7 @@ cost::AttentionShape KernelBook::attention_shape() const {
           shapes_.heads,
           shapes_.key_value_heads,
           shapes_.head_dim,
-          shapes_.head_dim,
+          shapes_.value_dim,
           model_.attention == model::Attention::kFlash1};
 }
 
@@ -148,9 +180,10 @@ Kernels KernelBook::standard_core_forward() const {
   }
   kernels.push_back(pass("scale + mask + softmax", scores, fused ? 4.0 : 12.0, fused ? 1 : 3));
   if (model_.dropout > 0) kernels.push_back(random_pass("attention dropout", scores, 5.0));
-  kernels.push_back(kernels_.matmul("attention values", {batch, s, shapes_.head_dim, s}));
+  kernels.push_back(kernels_.matmul("attention values", {batch, s, shapes_.value_dim, s}));
   // Heads are put side by side again for the output projection (Megatron-LM's CoreAttention).
-  kernels.push_back(pass("attention layout", static_cast<double>(shapes_.tokens * shapes_.query_width), 4.0));
+  kernels.push_back(
+      pass("attention layout", static_cast<double>(shapes_.tokens * shapes_.output_width), 4.0));
   return kernels;
 }
 

@@ -26,9 +26,17 @@ class KernelBook {
   /// Bias, dropout and residual addition after a row-parallel layer.
   Kernels residual_forward() const;
   Kernels residual_backward() const;
-  Kernels activation_forward() const;
-  Kernels activation_backward() const;
+  Kernels activation_forward() const { return activation_forward(mlp_elements()); }
+  Kernels activation_backward() const { return activation_backward(mlp_elements()); }
+  /// The same of so many elements behind the activation.
+  Kernels activation_forward(double elements) const;
+  Kernels activation_backward(double elements) const;
+  /// Nothing for latent attention, whose projections do it.
   Kernels rotary() const;
+  /// Latent attention from the norm to queries, keys and values with their heads: projections, norms of
+  /// latents, rotation, and putting both parts of queries and keys together.
+  Kernels latent_forward() const;
+  Kernels latent_backward() const;
   /// Scores, softmax, dropout and values: what selective recomputation runs again.
   Kernels attention_core_forward() const;
   Kernels attention_core_backward() const;
@@ -84,6 +92,14 @@ class KernelBook {
   Kernels standard_core_forward() const;
   Kernels standard_core_backward() const;
   double score_elements() const;
+  double latent_elements(const LinearShape& linear) const {
+    return static_cast<double>(shapes_.tokens * linear.out);
+  }
+  /// Elements of queries, keys and values.
+  double head_elements() const {
+    return static_cast<double>(shapes_.tokens * (2 * shapes_.query_width + shapes_.output_width));
+  }
+  double mlp_elements() const { return static_cast<double>(shapes_.tokens * shapes_.ffn); }
 
   const model::ModelSpec& model_;
   const plan::ParallelPlan& plan_;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "sim/lowering/context_attention.hpp"
+#include "sim/lowering/expert_layer.hpp"
 #include "sim/lowering/kernels.hpp"
 
 namespace trainsim::lowering {
@@ -23,10 +24,14 @@ Kernels joined(Kernels first, const Kernels& second) {
 /// not needed.
 class LayerBuilder {
  public:
-  LayerBuilder(const model::ModelSpec& model, const plan::ParallelPlan& plan, const KernelBook& book)
+  /// `experts` are those of the layer, if it has some.
+  LayerBuilder(const model::ModelSpec& model, const plan::ParallelPlan& plan, const KernelBook& book,
+               const ExpertBook* experts)
       : plan_(plan),
         book_(book),
-        linears_(layer_linears(model, plan)),
+        experts_(experts),
+        linears_(layer_linears(model, plan,
+                               experts == nullptr ? model::LayerKind::kDense : model::LayerKind::kExpert)),
         shapes_(book.shapes()),
         bytes_(static_cast<double>(shapes_.residual_bytes())) {}
 
@@ -34,7 +39,20 @@ class LayerBuilder {
   Pass backward() const;
 
  private:
-  Kernels mlp_kernels() const;
+  /// From the norm to the residual addition: an MLP, or experts.
+  void mlp_forward(Pass& pass, Cause cause) const;
+  void mlp_backward(Pass& pass) const;
+  void dense_forward(Pass& pass, const char* name, Cause cause) const;
+  void dense_backward(Pass& pass) const;
+  /// Whether queries, keys and values come from latents.
+  bool has_latents() const { return qkv().out == 0; }
+  /// Whether all tokens pass through an MLP.
+  bool has_mlp() const { return mlp_out().in > 0; }
+  bool all_again() const {
+    return plan_.recompute.repeats(experts_ == nullptr ? &plan::RecomputeModules::mlp
+                                                       : &plan::RecomputeModules::experts);
+  }
+  double activation_elements() const { return static_cast<double>(shapes_.tokens * mlp_out().in); }
   void repeat_mlp(Pass& pass) const;
   void attention_core_backward(Pass& pass) const;
   void repeat_norm(Pass& pass) const {
@@ -61,6 +79,7 @@ class LayerBuilder {
 
   const plan::ParallelPlan& plan_;
   const KernelBook& book_;
+  const ExpertBook* experts_;
   std::array<LinearShape, 4> linears_;
   const Shapes& shapes_;
   double bytes_;
@@ -70,7 +89,8 @@ Pass LayerBuilder::forward() const {
   Pass pass;
   add_compute(pass, "norm", Cause::kForward, book_.norm_forward());
   gather_input(pass);
-  const Kernels projected = joined(book_.linear("qkv", qkv()), book_.rotary());
+  const Kernels projected =
+      has_latents() ? book_.latent_forward() : joined(book_.linear("qkv", qkv()), book_.rotary());
   const Kernels output = book_.linear("attention output", attention_output());
   if (shapes_.context_parallel > 1) {
     add_compute(pass, "attention input", Cause::kForward, projected);
@@ -83,26 +103,33 @@ Pass LayerBuilder::forward() const {
   reduce_output(pass);
   add_compute(pass, "residual + norm", Cause::kForward,
               joined(book_.residual_forward(), book_.norm_forward()));
-  gather_input(pass);
-  add_compute(pass, "mlp", Cause::kForward, mlp_kernels());
-  reduce_output(pass);
+  mlp_forward(pass, Cause::kForward);
   add_compute(pass, "residual", Cause::kForward, book_.residual_forward());
   return pass;
 }
 
-Kernels LayerBuilder::mlp_kernels() const {
-  const Kernels inner = joined(book_.linear("mlp in", mlp_in()), book_.activation_forward());
-  return joined(inner, book_.linear("mlp out", mlp_out()));
+/// Shared experts are an MLP of their own beside the routed ones.
+void LayerBuilder::mlp_forward(Pass& pass, Cause cause) const {
+  if (experts_ == nullptr)
+    return dense_forward(pass, cause == Cause::kRecompute ? "mlp again" : "mlp", cause);
+  if (has_mlp()) dense_forward(pass, "shared experts", cause);
+  add_experts_forward(pass, *experts_, cause);
+}
+
+void LayerBuilder::dense_forward(Pass& pass, const char* name, Cause cause) const {
+  gather_input(pass);
+  const Kernels inner =
+      joined(book_.linear("mlp in", mlp_in()), book_.activation_forward(activation_elements()));
+  add_compute(pass, name, cause, joined(inner, book_.linear("mlp out", mlp_out())));
+  reduce_output(pass);
 }
 
 /// The whole MLP as in forward, communication included, or its activation alone.
 void LayerBuilder::repeat_mlp(Pass& pass) const {
-  if (plan_.recompute.repeats(&plan::RecomputeModules::mlp)) {
-    gather_input(pass);
-    add_compute(pass, "mlp again", Cause::kRecompute, mlp_kernels());
-    reduce_output(pass);
-  } else if (plan_.recompute.repeats(&plan::RecomputeModules::activation)) {
-    add_compute(pass, "activation again", Cause::kRecompute, book_.activation_forward());
+  if (all_again()) {
+    mlp_forward(pass, Cause::kRecompute);
+  } else if (plan_.recompute.repeats(&plan::RecomputeModules::activation) && has_mlp()) {
+    add_compute(pass, "activation again", Cause::kRecompute, book_.activation_forward(activation_elements()));
   }
 }
 
@@ -137,15 +164,28 @@ void LayerBuilder::attention_core_backward(Pass& pass) const {
               joined(book_.attention_core_backward(), book_.rotary()));
 }
 
+void LayerBuilder::mlp_backward(Pass& pass) const {
+  repeat_mlp(pass);
+  if (experts_ != nullptr) {
+    const bool activation = plan_.recompute.repeats(&plan::RecomputeModules::activation) && !all_again();
+    add_experts_backward(pass, *experts_, activation);
+  }
+  has_mlp() ? dense_backward(pass) : repeat_norm(pass);
+}
+
+void LayerBuilder::dense_backward(Pass& pass) const {
+  gather_input(pass);
+  add_compute(
+      pass, "mlp backward", Cause::kBackward,
+      joined(row_parallel_backward("mlp out", mlp_out()), book_.activation_backward(activation_elements())));
+  repeat_norm(pass);
+  column_parallel_backward(pass, "mlp in", mlp_in());
+}
+
 Pass LayerBuilder::backward() const {
   Pass pass;
   add_compute(pass, "residual backward", Cause::kBackward, book_.residual_backward());
-  repeat_mlp(pass);
-  gather_input(pass);
-  add_compute(pass, "mlp backward", Cause::kBackward,
-              joined(row_parallel_backward("mlp out", mlp_out()), book_.activation_backward()));
-  repeat_norm(pass);
-  column_parallel_backward(pass, "mlp in", mlp_in());
+  mlp_backward(pass);
   add_compute(pass, "norm + residual backward", Cause::kBackward,
               joined(book_.norm_backward(), book_.residual_backward()));
   gather_input(pass);
@@ -153,7 +193,11 @@ Pass LayerBuilder::backward() const {
               row_parallel_backward("attention output", attention_output()));
   attention_core_backward(pass);
   repeat_norm(pass);
-  column_parallel_backward(pass, "qkv", qkv());
+  if (has_latents()) {
+    add_compute(pass, "latents backward", Cause::kBackward, book_.latent_backward());
+  } else {
+    column_parallel_backward(pass, "qkv", qkv());
+  }
   add_compute(pass, "norm backward", Cause::kBackward, book_.norm_backward());
   return pass;
 }
@@ -169,9 +213,11 @@ Shapes::Shapes(const model::ModelSpec& model, const plan::ParallelPlan& plan)
       heads(model.num_attention_heads / plan.tensor_parallel),
       key_value_heads(std::max<std::int64_t>(1, model.num_key_value_heads / plan.tensor_parallel)),
       head_dim(model.head_dim),
+      value_dim(model.value_dim()),
       query_width(heads * head_dim),
       key_value_width(key_value_heads * head_dim),
       taken_key_width(plan.framework == plan::Framework::kMegatron ? key_value_width : query_width),
+      output_width(heads * value_dim),
       ffn(model.intermediate_size / plan.tensor_parallel),
       mlp_inputs(model.gated() ? 2 : 1),
       vocab(model::padded_vocabulary(model.vocab_size, plan.vocab_padding, plan.tensor_parallel) /
@@ -184,9 +230,10 @@ Shapes::Shapes(const model::ModelSpec& model, const plan::ParallelPlan& plan)
 
 LayerPasses layer_passes(const model::ModelSpec& model, const plan::ParallelPlan& plan,
                          const cost::KernelModel& kernels, const RingEstimate& ring,
-                         const RingEstimate& context_ring) {
+                         const RingEstimate& context_ring, model::LayerKind kind) {
   const KernelBook book(model, plan, kernels, ring, context_ring);
-  const LayerBuilder builder(model, plan, book);
+  const ExpertBook experts(model, plan, kernels, book);
+  const LayerBuilder builder(model, plan, book, kind == model::LayerKind::kExpert ? &experts : nullptr);
   const auto ready = [&](Pass pass) {
     return simplify(std::move(pass), plan.tensor_parallel, plan.overlap_tensor_communication);
   };

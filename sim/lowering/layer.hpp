@@ -2,6 +2,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <vector>
 
 #include "sim/base/units.hpp"
 #include "sim/cost/kernel_model.hpp"
@@ -26,12 +27,14 @@ struct Shapes {
   std::int64_t heads;
   std::int64_t key_value_heads;
   std::int64_t head_dim;
-  /// Width of queries, of keys (or values) and of the MLP on this rank.
+  std::int64_t value_dim;
+  /// Width of queries, of keys (or values), of attention's output and of the MLP on this rank.
   std::int64_t query_width;
   std::int64_t key_value_width;
   /// Width of the keys that attention takes: as many heads as queries have where the framework repeats those
   /// of a group.
   std::int64_t taken_key_width;
+  std::int64_t output_width;
   std::int64_t ffn;
   /// Projections into the MLP: 2 when gated.
   std::int64_t mlp_inputs;
@@ -77,7 +80,8 @@ struct LayerPasses {
 /// `ring` is that of the tensor-parallel group, `context_ring` that of the context-parallel one.
 LayerPasses layer_passes(const model::ModelSpec& model, const plan::ParallelPlan& plan,
                          const cost::KernelModel& kernels, const RingEstimate& ring,
-                         const RingEstimate& context_ring = {});
+                         const RingEstimate& context_ring = {},
+                         model::LayerKind kind = model::LayerKind::kDense);
 
 /// A linear layer's weight on one tensor-parallel rank.
 struct LinearShape {
@@ -86,18 +90,28 @@ struct LinearShape {
   /// Whether an adapter is trained beside it.
   bool adapted = false;
 };
-/// Those of a layer: qkv, attention output, MLP in (both inputs of a gated one), MLP out.
-std::array<LinearShape, 4> layer_linears(const model::ModelSpec& model, const plan::ParallelPlan& plan);
+/// Those of a layer: qkv, attention output, MLP in (both inputs of a gated one), MLP out. Where there are
+/// experts, the MLP is that of the shared ones, of width 0 if there are none. Latent attention has no qkv
+/// (width 0), but the projections of latent_linears().
+std::array<LinearShape, 4> layer_linears(const model::ModelSpec& model, const plan::ParallelPlan& plan,
+                                         model::LayerKind kind = model::LayerKind::kDense);
+
+/// Projections of latent attention: to the queries' latent, from it to queries, to the latent of keys and
+/// values with the rotated part of keys, from it to the rest of keys and to values. Without a latent for
+/// queries the first has width 0; without latent attention there are none.
+std::vector<LinearShape> latent_linears(const model::ModelSpec& model, const plan::ParallelPlan& plan);
 
 /// Parameters of one layer, of the embedding and of the head on one tensor-parallel rank, adapters included.
 /// Norms and the biases of row-parallel layers are replicated. `head_holds_copy` is for a last stage that is
-/// not also the first.
-std::int64_t layer_parameters_per_rank(const model::ModelSpec& model, const plan::ParallelPlan& plan);
+/// not also the first. Routed experts are counted, those of the rank.
+std::int64_t layer_parameters_per_rank(const model::ModelSpec& model, const plan::ParallelPlan& plan,
+                                       model::LayerKind kind = model::LayerKind::kDense);
 std::int64_t embedding_parameters_per_rank(const model::ModelSpec& model, const plan::ParallelPlan& plan);
 std::int64_t head_parameters_per_rank(const model::ModelSpec& model, const plan::ParallelPlan& plan,
                                       bool head_holds_copy);
 /// What of `parameters` that are no layer's, and of a layer's, is trained: all, or only adapters.
 std::int64_t trained_of(std::int64_t parameters, const plan::ParallelPlan& plan);
-std::int64_t trained_layer_parameters_per_rank(const model::ModelSpec& model, const plan::ParallelPlan& plan);
+std::int64_t trained_layer_parameters_per_rank(const model::ModelSpec& model, const plan::ParallelPlan& plan,
+                                               model::LayerKind kind = model::LayerKind::kDense);
 
 }  // namespace trainsim::lowering

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "sim/lowering/context_attention.hpp"
+#include "sim/lowering/expert_tape.hpp"
+#include "sim/lowering/latent_tape.hpp"
 
 namespace trainsim::lowering {
 
@@ -17,11 +19,12 @@ using program::MemoryCategory;
 /// Writes the operations of a transformer layer in order.
 class LayerTape {
  public:
-  LayerTape(const model::ModelSpec& model, const plan::ParallelPlan& plan)
+  LayerTape(const model::ModelSpec& model, const plan::ParallelPlan& plan, model::LayerKind kind)
       : model_(model),
         plan_(plan),
+        kind_(kind),
         shapes_(model, plan),
-        linears_(layer_linears(model, plan)),
+        linears_(layer_linears(model, plan, kind)),
         residual_(shapes_.residual_elements * shapes_.element) {}
 
   Tape build();
@@ -45,6 +48,7 @@ class LayerTape {
     TensorId values;
     std::vector<TensorId> storage;
   };
+  Heads split_into_heads(TensorId input);
   Heads heads(TensorId projected);
   TensorId core(const Heads& heads);
   /// Whether ring attention keeps one more tensor of that size, as the peaks of SimuMax's runs show of
@@ -56,9 +60,20 @@ class LayerTape {
   void standard_core(const Heads& heads, TensorId output, Repeat repeat);
   TensorId softmax(TensorId raw, Bytes scores, Repeat repeat);
   TensorId mlp(TensorId input);
+  TensorId dense_mlp(TensorId input, Repeat repeat);
+  /// Routed experts, and shared ones if there are any.
+  TensorId experts(TensorId input);
+  Repeat repeat_of_activation(Repeat all) const {
+    const bool made_again = plan_.fusion == plan::Fusion::kCompiled ||
+                            plan_.recompute.repeats(&plan::RecomputeModules::activation);
+    return all == Repeat::kNever && made_again ? Repeat::kOutput : all;
+  }
+  /// Whether a gated activation keeps its activated gate.
+  bool keeps_gate() const { return model_.gated() && plan_.fusion == plan::Fusion::kNone; }
 
   const model::ModelSpec& model_;
   const plan::ParallelPlan& plan_;
+  model::LayerKind kind_;
   Shapes shapes_;
   std::array<LinearShape, 4> linears_;
   Bytes residual_;
@@ -159,14 +174,19 @@ LayerTape::Heads LayerTape::heads(TensorId projected) {
 }
 
 TensorId LayerTape::attention(TensorId input) {
-  const TensorId projected = column_parallel("qkv", input, linears_[0], Repeat::kNever);
-  return row_parallel("attention projection", core(heads(projected)), linears_[1], Repeat::kNever);
+  return row_parallel("attention projection", core(split_into_heads(input)), linears_[1], Repeat::kNever);
+}
+
+LayerTape::Heads LayerTape::split_into_heads(TensorId input) {
+  if (!model_.latent.active()) return heads(column_parallel("qkv", input, linears_[0], Repeat::kNever));
+  const LatentHeads latent = add_latent_heads(tape_, input, model_, plan_);
+  return {latent.queries_and_keys, latent.values, {latent.queries_and_keys, latent.values}};
 }
 
 TensorId LayerTape::core(const Heads& heads) {
   const bool again = plan_.recompute.repeats(&plan::RecomputeModules::core_attention);
   const Repeat repeat = again ? Repeat::kChain : Repeat::kNever;
-  const TensorId output = tape_.tensor("attention output", width(shapes_.query_width));
+  const TensorId output = tape_.tensor("attention output", width(shapes_.output_width));
   if (model_.attention == model::Attention::kStandard) {
     standard_core(heads, output, repeat);
     return output;
@@ -233,28 +253,42 @@ TensorId LayerTape::softmax(TensorId raw, Bytes scores, Repeat repeat) {
   return weights;
 }
 
-/// A gated activation without fusion keeps the activated gate beside its two inputs and their product.
 TensorId LayerTape::mlp(TensorId input) {
+  if (kind_ == model::LayerKind::kExpert) return experts(input);
   const bool all_again = plan_.recompute.repeats(&plan::RecomputeModules::mlp);
+  return dense_mlp(input, all_again ? Repeat::kChain : Repeat::kNever);
+}
+
+TensorId LayerTape::experts(TensorId input) {
+  const bool all_again = plan_.recompute.repeats(&plan::RecomputeModules::experts);
   const Repeat repeat = all_again ? Repeat::kChain : Repeat::kNever;
+  const bool has_shared = linears_[3].in > 0;
+  const TensorId shared = has_shared ? dense_mlp(input, repeat) : kNoTensor;
+  const TensorId routed = add_routed_experts(tape_, input, ExpertShapes(model_, plan_), residual_,
+                                             {repeat, repeat_of_activation(repeat)}, keeps_gate());
+  if (!has_shared) return routed;
+  const TensorId sum = tape_.tensor("sum of shared and routed experts", residual_);
+  tape_.add({"add shared experts", {}, {routed, shared}, {sum}, {}, {}, {}, {}});
+  return sum;
+}
+
+/// A gated activation without fusion keeps the activated gate beside its two inputs and their product.
+TensorId LayerTape::dense_mlp(TensorId input, Repeat repeat) {
   const TensorId inner = column_parallel("mlp in", input, linears_[2], repeat);
-  const TensorId activated = tape_.tensor("activation output", width(shapes_.ffn));
-  Operation activation{"activation", {inner}, {}, {activated}, {inner}, {}, {}, repeat};
-  if (model_.gated() && plan_.fusion == plan::Fusion::kNone) {
-    activation.writes.push_back(tape_.tensor("activated gate", width(shapes_.ffn)));
+  const TensorId activated = tape_.tensor("activation output", width(linears_[3].in));
+  Operation activation{"activation", {inner}, {}, {activated}, {inner}, {}, {}, repeat_of_activation(repeat)};
+  if (keeps_gate()) {
+    activation.writes.push_back(tape_.tensor("activated gate", width(linears_[3].in)));
     activation.keeps.push_back(activation.writes.back());
   }
-  const bool fused_into_backward = plan_.fusion == plan::Fusion::kCompiled;
-  if (!all_again && (fused_into_backward || plan_.recompute.repeats(&plan::RecomputeModules::activation)))
-    activation.repeat = Repeat::kOutput;
   tape_.add(std::move(activation));
   return row_parallel("mlp out", activated, linears_[3], repeat);
 }
 
 }  // namespace
 
-Tape layer_tape(const model::ModelSpec& model, const plan::ParallelPlan& plan) {
-  return LayerTape(model, plan).build();
+Tape layer_tape(const model::ModelSpec& model, const plan::ParallelPlan& plan, model::LayerKind kind) {
+  return LayerTape(model, plan, kind).build();
 }
 
 /// The embedding's gradient is as large as the table, and is added to the gradients once it is complete; with

@@ -10,7 +10,8 @@ namespace trainsim::lowering {
 /// Tensors of one transformer layer and micro-batch on one rank. With dropout, GPT shapes and 2-byte elements
 /// what it keeps are the rows of Korthikanti et al. 2022, table 2; what else lives for a while is what
 /// Megatron-LM or PyTorch allocate. Statistics of norms (8 bytes per token) are left out.
-Tape layer_tape(const model::ModelSpec& model, const plan::ParallelPlan& plan);
+Tape layer_tape(const model::ModelSpec& model, const plan::ParallelPlan& plan,
+                model::LayerKind kind = model::LayerKind::kDense);
 /// The same before the first layer: lookup, positions and dropout.
 Tape embedding_tape(const model::ModelSpec& model, const plan::ParallelPlan& plan);
 /// The same behind the last layer: final norm, logits and loss.

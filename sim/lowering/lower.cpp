@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "sim/lowering/ends.hpp"
+#include "sim/lowering/experts.hpp"
 #include "sim/lowering/layer.hpp"
 #include "sim/lowering/layer_tape.hpp"
 #include "sim/lowering/stage.hpp"
@@ -40,12 +41,12 @@ void apply_profile(std::int64_t stage, StageContext& context) {
       plan.profile.size() == 1
           ? static_cast<double>(context.model.num_layers) / static_cast<double>(plan.pipeline_parallel)
           : static_cast<double>(plan::layers_of_stage(plan, context.model, stage));
-  context.layer.forward =
-      profiled("forward", context.layer.forward, Cause::kForward, profile.forward / layers);
-  context.layer.backward =
-      profiled("backward", context.layer.backward, Cause::kBackward, profile.backward / layers);
-  // The measured backward holds the time of recomputation, but its operations depend on what is recomputed.
-  context.layer.recompute = profiled("recomputation", context.layer.recompute, Cause::kRecompute, 0);
+  for (LayerPasses& layer : context.layer) {
+    layer.forward = profiled("forward", layer.forward, Cause::kForward, profile.forward / layers);
+    layer.backward = profiled("backward", layer.backward, Cause::kBackward, profile.backward / layers);
+    // The measured backward holds the time of recomputation, but its operations depend on what is recomputed.
+    layer.recompute = profiled("recomputation", layer.recompute, Cause::kRecompute, 0);
+  }
   context.ends.embedding_forward.clear();
   context.ends.embedding_backward.clear();
   context.ends.head_forward.clear();
@@ -102,10 +103,44 @@ cost::KernelModel kernel_model(const hardware::GpuSpec& gpu, const plan::Paralle
   return {gpu, peak_flops(gpu, plan), plan.element_bytes(), launch, blocking, plan.op_speedups};
 }
 
+std::vector<model::LayerKind> stage_layer_kinds(const model::ModelSpec& model, const plan::ParallelPlan& plan,
+                                                std::int64_t stage) {
+  std::vector<model::LayerKind> kinds;
+  std::int64_t layer = 0;
+  std::int64_t place = 0;
+  for (const std::int64_t held : plan::stage_layers(plan, model)) {
+    const bool here = place++ % plan.pipeline_parallel == stage;
+    for (const std::int64_t end = layer + held; layer < end; ++layer) {
+      if (here) kinds.push_back(model.kind_of(layer));
+    }
+  }
+  return kinds;
+}
+
+namespace {
+
+/// Layers of a stage of one kind.
+std::int64_t layers_of_stage(const model::ModelSpec& model, const plan::ParallelPlan& plan,
+                             std::int64_t stage, model::LayerKind kind) {
+  const std::vector<model::LayerKind> kinds = stage_layer_kinds(model, plan, stage);
+  return std::count(kinds.begin(), kinds.end(), kind);
+}
+
+/// A number of each of a stage's layers, by its kind, added up.
+template <class Amount>
+std::int64_t sum_of_layers(const model::ModelSpec& model, const plan::ParallelPlan& plan, std::int64_t stage,
+                           const Amount& amount) {
+  std::int64_t sum = 0;
+  for (const model::LayerKind kind : {model::LayerKind::kDense, model::LayerKind::kExpert})
+    sum += layers_of_stage(model, plan, stage, kind) * amount(model, plan, kind);
+  return sum;
+}
+
+}  // namespace
+
 std::int64_t stage_parameters(const model::ModelSpec& model, const plan::ParallelPlan& plan,
                               std::int64_t stage) {
-  std::int64_t parameters =
-      plan::layers_of_stage(plan, model, stage) * layer_parameters_per_rank(model, plan);
+  std::int64_t parameters = sum_of_layers(model, plan, stage, layer_parameters_per_rank);
   if (stage == 0) parameters += embedding_parameters_per_rank(model, plan);
   if (stage == plan.pipeline_parallel - 1) {
     parameters += head_parameters_per_rank(model, plan, plan.pipeline_parallel > 1);
@@ -113,10 +148,16 @@ std::int64_t stage_parameters(const model::ModelSpec& model, const plan::Paralle
   return parameters;
 }
 
+std::int64_t stage_expert_parameters(const model::ModelSpec& model, const plan::ParallelPlan& plan,
+                                     std::int64_t stage) {
+  return layers_of_stage(model, plan, stage, model::LayerKind::kExpert) *
+         expert_parameters_per_rank(model, plan);
+}
+
 std::int64_t trained_stage_parameters(const model::ModelSpec& model, const plan::ParallelPlan& plan,
                                       std::int64_t stage) {
   if (!plan.lora.active()) return stage_parameters(model, plan, stage);
-  return plan::layers_of_stage(plan, model, stage) * trained_layer_parameters_per_rank(model, plan);
+  return sum_of_layers(model, plan, stage, trained_layer_parameters_per_rank);
 }
 
 /// Ring of a group of `size` with `inside` members per node, each of which has its share of the NICs.
@@ -159,14 +200,19 @@ std::vector<program::Program> lower(const model::ModelSpec& model, const plan::P
                        schedule,
                        kernels,
                        Shapes(model, plan),
-                       layer_passes(model, plan, kernels, ring, context_ring(cluster, plan)),
+                       {layer_passes(model, plan, kernels, ring, context_ring(cluster, plan))},
                        build_ends(model, plan, kernels, ring),
-                       TapeTraces(layer_tape(model, plan)),
+                       {TapeTraces(layer_tape(model, plan))},
                        TapeTraces(embedding_tape(model, plan)),
                        TapeTraces(head_tape(model, plan)),
                        plan::stage_layers(plan, model),
                        data_ring(cluster, plan),
                        host_share(cluster, plan)};
+  if (model.experts.active()) {
+    context.layer.push_back(
+        layer_passes(model, plan, kernels, ring, context_ring(cluster, plan), model::LayerKind::kExpert));
+    context.layer_memory.emplace_back(layer_tape(model, plan, model::LayerKind::kExpert));
+  }
   std::vector<program::Program> programs(static_cast<std::size_t>(plan.pipeline_parallel));
   for (std::int64_t stage = 0; stage < plan.pipeline_parallel; ++stage) {
     if (!plan.profile.empty()) apply_profile(stage, context);
@@ -179,7 +225,8 @@ Seconds single_gpu_time(const model::ModelSpec& model, const plan::ParallelPlan&
                         const hardware::GpuSpec& gpu) {
   plan::ParallelPlan single = plan;
   single.gpus = single.tensor_parallel = single.pipeline_parallel = single.virtual_pipeline =
-      single.context_parallel = single.data_parallel = 1;
+      single.context_parallel = single.data_parallel = single.expert_parallel = 1;
+  single.expert_tensor_parallel = 0;
   single.sequence_parallel = false;
   single.recompute = {};
   single.sharding = plan::Sharding::kNone;
@@ -196,19 +243,26 @@ Seconds single_gpu_time(const model::ModelSpec& model, const plan::ParallelPlan&
       micro_batch += plan.profile_of(stage).forward + plan.profile_of(stage).backward;
     return static_cast<double>(single.micro_batches() * plan.tensor_parallel * plan.context_parallel) * micro_batch + one.now();
   }
-  const LayerPasses layer = layer_passes(model, single, kernels, {});
   const Ends ends = build_ends(model, single, kernels, {});
-  const auto forward = one.segments(layer.forward);
-  const auto backward = one.segments(layer.backward);
+  std::vector<std::vector<program::Segment>> forward;
+  std::vector<std::vector<program::Segment>> backward;
+  for (const model::LayerKind kind : {model::LayerKind::kDense, model::LayerKind::kExpert}) {
+    const LayerPasses layer = layer_passes(model, single, kernels, {}, {}, kind);
+    forward.push_back(one.segments(layer.forward));
+    backward.push_back(one.segments(layer.backward));
+  }
   const auto begin = one.segments(ends.embedding_forward);
   auto turn = one.segments(ends.head_forward);
   for (program::Segment& segment : one.segments(ends.head_backward)) turn.push_back(std::move(segment));
   const auto end = one.segments(ends.embedding_backward);
+  const auto of_layer = [&model](const auto& passes, std::int64_t layer) -> const auto& {
+    return passes[static_cast<std::size_t>(model.kind_of(layer))];
+  };
   for (std::int64_t micro_batch = 0; micro_batch < single.micro_batches(); ++micro_batch) {
     one.run(begin);
-    for (std::int64_t i = 0; i < model.num_layers; ++i) one.run(forward);
+    for (std::int64_t i = 0; i < model.num_layers; ++i) one.run(of_layer(forward, i));
     one.run(turn);
-    for (std::int64_t i = 0; i < model.num_layers; ++i) one.run(backward);
+    for (std::int64_t i = model.num_layers; i > 0; --i) one.run(of_layer(backward, i - 1));
     one.run(end);
   }
   one.run(optimizer);

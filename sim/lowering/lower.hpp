@@ -23,7 +23,15 @@ FlopsPerSecond peak_flops(const hardware::GpuSpec& gpu, const plan::ParallelPlan
 std::int64_t stage_parameters(const model::ModelSpec& model, const plan::ParallelPlan& plan,
                               std::int64_t stage);
 
-/// Those of them that are trained.
+/// Those of them that are of routed experts.
+std::int64_t stage_expert_parameters(const model::ModelSpec& model, const plan::ParallelPlan& plan,
+                                     std::int64_t stage);
+
+/// Kinds of a stage's layers, chunk after chunk.
+std::vector<model::LayerKind> stage_layer_kinds(const model::ModelSpec& model, const plan::ParallelPlan& plan,
+                                                std::int64_t stage);
+
+/// Those of a stage's parameters that are trained.
 std::int64_t trained_stage_parameters(const model::ModelSpec& model, const plan::ParallelPlan& plan,
                                       std::int64_t stage);
 

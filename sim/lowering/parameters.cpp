@@ -1,16 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "sim/lowering/experts.hpp"
 #include "sim/lowering/layer.hpp"
 
 namespace trainsim::lowering {
 
-std::array<LinearShape, 4> layer_linears(const model::ModelSpec& model, const plan::ParallelPlan& plan) {
+std::array<LinearShape, 4> layer_linears(const model::ModelSpec& model, const plan::ParallelPlan& plan,
+                                         model::LayerKind kind) {
   const Shapes shapes(model, plan);
   const bool attention = plan.lora.active() && plan.lora.attention;
   const bool mlp = plan.lora.active() && plan.lora.mlp;
-  return {{{shapes.hidden, shapes.query_width + 2 * shapes.key_value_width, attention},
-           {shapes.query_width, shapes.hidden, attention},
-           {shapes.hidden, shapes.mlp_inputs * shapes.ffn, mlp},
-           {shapes.ffn, shapes.hidden, mlp}}};
+  const bool latent = model.latent.active();
+  const LinearShape qkv = {shapes.hidden, latent ? 0 : shapes.query_width + 2 * shapes.key_value_width,
+                           attention};
+  const LinearShape output = {shapes.output_width, shapes.hidden, attention};
+  if (kind == model::LayerKind::kExpert) {
+    const auto [in, out] = shared_expert_linears(model, plan);
+    return {{qkv, output, in, out}};
+  }
+  return {
+      {qkv, output, {shapes.hidden, shapes.mlp_inputs * shapes.ffn, mlp}, {shapes.ffn, shapes.hidden, mlp}}};
+}
+
+std::vector<LinearShape> latent_linears(const model::ModelSpec& model, const plan::ParallelPlan& plan) {
+  const model::LatentAttention& latent = model.latent;
+  if (!latent.active()) return {};
+  const Shapes shapes(model, plan);
+  const std::int64_t unrotated = shapes.heads * (shapes.head_dim - latent.rope_head_dim);
+  const std::int64_t queries = latent.query_rank > 0 ? latent.query_rank : shapes.hidden;
+  return {{shapes.hidden, latent.query_rank, false},
+          {queries, shapes.query_width, false},
+          {shapes.hidden, latent.key_value_rank + latent.rope_head_dim, false},
+          {latent.key_value_rank, unrotated + shapes.output_width, false}};
 }
 
 namespace {
@@ -25,21 +45,25 @@ std::int64_t adapter_parameters(const model::ModelSpec& model, const plan::Paral
 
 }  // namespace
 
-std::int64_t layer_parameters_per_rank(const model::ModelSpec& model, const plan::ParallelPlan& plan) {
+std::int64_t layer_parameters_per_rank(const model::ModelSpec& model, const plan::ParallelPlan& plan,
+                                       model::LayerKind kind) {
   const Shapes shapes(model, plan);
   const std::int64_t h = shapes.hidden;
   const std::int64_t norm = model.normalization == model::Normalization::kLayerNorm ? 2 * h : h;
   std::int64_t parameters = 2 * norm + adapter_parameters(model, plan);
-  for (const LinearShape& linear : layer_linears(model, plan)) {
+  parameters += model.latent.query_rank + model.latent.key_value_rank;
+  for (const LinearShape& linear : latent_linears(model, plan)) parameters += linear.in * linear.out;
+  for (const LinearShape& linear : layer_linears(model, plan, kind)) {
     parameters += linear.in * linear.out;
-    if (model.linear_bias) parameters += linear.out;
+    if (model.linear_bias && linear.in * linear.out > 0) parameters += linear.out;
   }
-  return parameters;
+  if (kind == model::LayerKind::kDense) return parameters;
+  return parameters + h * model.experts.count + expert_parameters_per_rank(model, plan);
 }
 
-std::int64_t trained_layer_parameters_per_rank(const model::ModelSpec& model,
-                                               const plan::ParallelPlan& plan) {
-  return plan.lora.active() ? adapter_parameters(model, plan) : layer_parameters_per_rank(model, plan);
+std::int64_t trained_layer_parameters_per_rank(const model::ModelSpec& model, const plan::ParallelPlan& plan,
+                                               model::LayerKind kind) {
+  return plan.lora.active() ? adapter_parameters(model, plan) : layer_parameters_per_rank(model, plan, kind);
 }
 
 std::int64_t trained_of(std::int64_t parameters, const plan::ParallelPlan& plan) {

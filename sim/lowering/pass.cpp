@@ -20,6 +20,11 @@ Step communication(StepKind kind, program::CollectiveOp op, double bytes, GroupK
   return step;
 }
 
+bool is_tensor_communication(const Step& step) {
+  const bool communicates = step.kind != StepKind::kCompute && step.kind != StepKind::kSynchronize;
+  return communicates && step.group == program::GroupKind::kTensor;
+}
+
 bool merges(const Pass& pass, const Step& step) {
   return !pass.empty() && step.kind == StepKind::kCompute && pass.back().kind == StepKind::kCompute &&
          pass.back().cause == step.cause;
@@ -47,10 +52,23 @@ void add_join(Pass& pass, GroupKind group) {
   pass.push_back(communication(StepKind::kJoin, program::CollectiveOp::kAllReduce, 0, group));
 }
 
+void add_exchange(Pass& pass, double bytes) {
+  Step step =
+      communication(StepKind::kCollective, program::CollectiveOp::kAllToAll, bytes, GroupKind::kExpert);
+  step.cause = program::Cause::kExpertCommunication;
+  pass.push_back(std::move(step));
+}
+
+void add_synchronize(Pass& pass) {
+  Step step;
+  step.kind = StepKind::kSynchronize;
+  pass.push_back(std::move(step));
+}
+
 Pass simplify(Pass pass, std::int64_t tensor_parallel, bool overlap) {
   Pass result;
   for (Step& step : pass) {
-    const bool tensor = step.kind != StepKind::kCompute && step.group == GroupKind::kTensor;
+    const bool tensor = is_tensor_communication(step);
     if (tensor && tensor_parallel == 1) continue;
     if (tensor && !overlap && step.kind == StepKind::kJoin) continue;
     if (tensor && !overlap && step.kind == StepKind::kStartCollective) step.kind = StepKind::kCollective;

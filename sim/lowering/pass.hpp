@@ -18,6 +18,8 @@ enum class StepKind : std::uint8_t {
   kStartCollective,
   /// Waits for the collective of its group that was started last.
   kJoin,
+  /// The host waits until the GPU has come here, because it needs a number from it.
+  kSynchronize,
 };
 
 /// One step of a pass through a layer, the embedding or the head.
@@ -26,9 +28,9 @@ struct Step {
   program::Cause cause = program::Cause::kForward;
   std::string name;
   std::vector<program::Kernel> kernels;
-  /// Whose collective: the tensor-parallel or the context-parallel ranks'.
-  program::GroupKind group = program::GroupKind::kTensor;
   program::CollectiveOp op = program::CollectiveOp::kAllReduce;
+  /// Who takes part in a collective.
+  program::GroupKind group = program::GroupKind::kTensor;
   /// Bytes of the whole tensor that a collective works on.
   double bytes = 0;
 };
@@ -36,13 +38,16 @@ struct Step {
 /// Steps in order.
 using Pass = std::vector<Step>;
 
-/// Appends compute, a blocking collective, or an overlapped one with its join.
+/// Appends compute, a blocking tensor-parallel collective, or an overlapped one with its join.
 void add_compute(Pass& pass, std::string name, program::Cause cause, std::vector<program::Kernel> kernels);
 void add_collective(Pass& pass, program::CollectiveOp op, double bytes,
                     program::GroupKind group = program::GroupKind::kTensor);
 void add_start(Pass& pass, program::CollectiveOp op, double bytes,
                program::GroupKind group = program::GroupKind::kTensor);
 void add_join(Pass& pass, program::GroupKind group = program::GroupKind::kTensor);
+/// Appends an all-to-all between the ranks that share experts, each of which has `bytes` for all.
+void add_exchange(Pass& pass, double bytes);
+void add_synchronize(Pass& pass);
 
 /// The pass without tensor-parallel communication when there is one such rank, without its overlap when
 /// `overlap` is false, and with neighbouring compute steps of one cause merged, as nothing separates them.

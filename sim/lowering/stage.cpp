@@ -5,6 +5,7 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "sim/lowering/experts.hpp"
 #include "sim/lowering/lower.hpp"
 
 namespace trainsim::lowering {
@@ -33,7 +34,9 @@ std::vector<std::vector<TapeEmitter>> layer_memory(const StageContext& context, 
         static_cast<std::size_t>(context.schedule.virtual_stage(stage, static_cast<std::int64_t>(chunk)));
     const std::int64_t first = context.first_layer(place);
     for (std::int64_t layer = 0; layer < context.layers[place]; ++layer) {
-      memory[chunk].emplace_back(context.layer_memory, "layer " + std::to_string(first + layer) + ": ", emit);
+      const auto kind = static_cast<std::size_t>(context.model.kind_of(first + layer));
+      memory[chunk].emplace_back(context.layer_memory[kind], "layer " + std::to_string(first + layer) + ": ",
+                                 emit);
     }
   }
   return memory;
@@ -53,16 +56,13 @@ StageLowering::StageLowering(const StageContext& context, std::int64_t stage, pr
       exchange_(context.plan, emit_),
       host_(context.plan, context.host, emit_),
       layer_parameters_(trained_layer_parameters_per_rank(context.model, context.plan)),
+      expert_parameters_(expert_parameters_per_rank(context.model, context.plan)),
       units_(context.plan,
              {layer_parameters_per_rank(context.model, context.plan), layer_parameters_,
               embedding_parameters_per_rank(context.model, context.plan) +
                   head_parameters_per_rank(context.model, context.plan, false)},
              context.layers.front(), emit_, host_),
-      forward_(emit_.register_pass(
-          units_.beside_forward(context.layer.forward, context.data_ring, context.kernels))),
-      backward_(emit_.register_pass(
-          units_.beside_backward(context.layer.backward, context.data_ring, context.kernels))),
-      recompute_(emit_.register_pass(context.layer.recompute)),
+      passes_(register_layers()),
       embedding_forward_(emit_.register_pass(context.ends.embedding_forward)),
       embedding_backward_(emit_.register_pass(context.ends.embedding_backward)),
       head_forward_(emit_.register_pass(context.ends.head_forward)),
@@ -71,6 +71,25 @@ StageLowering::StageLowering(const StageContext& context, std::int64_t stage, pr
       embedding_memory_(context.embedding_memory, "", emit_),
       head_memory_(context.head_memory, "", emit_) {
   program.messages = static_cast<std::uint32_t>(2 * context.schedule.chunks * context.schedule.micro_batches);
+}
+
+std::vector<StageLowering::Passes> StageLowering::register_layers() {
+  std::vector<Passes> passes;
+  passes.reserve(context_.layer.size());
+  for (const LayerPasses& layer : context_.layer) {
+    RegisteredPass forward =
+        emit_.register_pass(units_.beside_forward(layer.forward, context_.data_ring, context_.kernels));
+    RegisteredPass backward =
+        emit_.register_pass(units_.beside_backward(layer.backward, context_.data_ring, context_.kernels));
+    passes.push_back({std::move(forward), std::move(backward), emit_.register_pass(layer.recompute)});
+  }
+  return passes;
+}
+
+std::int64_t StageLowering::shared_parameters_of(std::int64_t layer) const {
+  if (context_.model.kind_of(layer) == model::LayerKind::kDense) return layer_parameters_;
+  return layer_parameters_per_rank(context_.model, context_.plan, model::LayerKind::kExpert) -
+         expert_parameters_;
 }
 
 bool StageLowering::recomputed(std::int64_t index) const {
@@ -121,15 +140,20 @@ void StageLowering::emit_parameter_gathers() {
     std::vector<std::uint32_t>& ready = parameters_ready_.emplace_back();
     std::int64_t bucket =
         is_first(chunk) ? trained_of(embedding_parameters_per_rank(context_.model, plan), plan) : 0;
+    std::int64_t experts = 0;
     for (std::int64_t layer = 0; layer < layers; ++layer) {
-      if (layers_of(chunk) > 0) bucket += layer_parameters_;
+      if (layers_of(chunk) > 0) {
+        bucket += shared_parameters_of(first_layer_of(chunk) + layer);
+        experts += expert_parameters_of(first_layer_of(chunk) + layer);
+      }
       const bool last = layer + 1 == layers;
       if (last && is_last(chunk))
         bucket += trained_of(head_parameters_per_rank(context_.model, plan, copy), plan);
-      if (!last && bucket < plan.bucket_parameters) continue;
+      if (!last && bucket + experts < plan.bucket_parameters) continue;
       exchange_.gather(Stream::kData, static_cast<double>(bucket * plan.element_bytes()));
+      exchange_.gather_experts(Stream::kData, static_cast<double>(experts * plan.element_bytes()));
       ready.resize(static_cast<std::size_t>(layer + 1), emit_.record(Stream::kData));
-      bucket = 0;
+      bucket = experts = 0;
     }
   }
 }
@@ -214,7 +238,7 @@ void StageLowering::emit_layers_forward(const Slot& slot) {
     if (recomputed(layer)) keep = checkpointed(layer) ? Keep::kInput : Keep::kNothing;
     units_.before_forward(layer);
     memory_of(slot.chunk, layer).forward(keep);
-    emit_.emit(forward_);
+    emit_.emit(passes_of(first_layer_of(slot.chunk) + layer).forward);
     units_.after_forward(layer);
   }
   emit_.enter_layer(Emitter::kNoLayer);
@@ -228,17 +252,19 @@ void StageLowering::emit_backward(const Slot& slot, bool last_backward) {
     embedding_memory_.backward();
     emit_.emit(embedding_backward_);
     gradients_ready(trained_of(embedding_parameters_per_rank(context_.model, context_.plan), context_.plan),
-                    last_backward);
+                    0, last_backward);
   }
   units_.end_backward();
-  if (last_backward) flush_bucket();
+  if (!last_backward) return;
+  flush_expert_bucket();
+  flush_bucket();
 }
 
 void StageLowering::emit_head_backward(bool last_backward) {
   head_memory_.backward();
   emit_.emit(head_backward_);
   const bool copy = context_.plan.pipeline_parallel > 1;
-  gradients_ready(trained_of(head_parameters_per_rank(context_.model, context_.plan, copy), context_.plan),
+  gradients_ready(trained_of(head_parameters_per_rank(context_.model, context_.plan, copy), context_.plan), 0,
                   last_backward);
 }
 
@@ -257,14 +283,15 @@ void StageLowering::emit_layers_backward(std::int64_t chunk, bool last_backward)
       for (std::int64_t layer = begin; layer < end; ++layer) {
         emit_.enter_layer(first + layer);
         memory_of(chunk, layer).again(layer == begin);
-        emit_.emit(recompute_);
+        emit_.emit(passes_of(first + layer).recompute);
       }
     }
     for (std::int64_t layer = end - 1; layer >= begin; --layer) {
       emit_.enter_layer(first + layer);
       memory_of(chunk, layer).backward();
-      emit_.emit(backward_);
-      gradients_ready(layer_parameters_, last_backward);
+      emit_.emit(passes_of(first + layer).backward);
+      gradients_ready(shared_parameters_of(first + layer), expert_parameters_of(first + layer),
+                      last_backward);
     }
     units_.after_backward(begin);
     end = begin;
@@ -272,10 +299,23 @@ void StageLowering::emit_layers_backward(std::int64_t chunk, bool last_backward)
   emit_.enter_layer(Emitter::kNoLayer);
 }
 
-void StageLowering::gradients_ready(std::int64_t parameters, bool last_backward) {
+void StageLowering::gradients_ready(std::int64_t parameters, std::int64_t experts, bool last_backward) {
   if (!last_backward || units_.active()) return;
+  expert_bucket_ += experts;
   bucket_ += parameters;
-  if (bucket_ >= context_.plan.bucket_parameters && context_.plan.overlap_gradient_reduction) flush_bucket();
+  if (!context_.plan.overlap_gradient_reduction) return;
+  if (expert_bucket_ >= context_.plan.bucket_parameters) flush_expert_bucket();
+  if (bucket_ >= context_.plan.bucket_parameters) flush_bucket();
+}
+
+void StageLowering::flush_expert_bucket() {
+  const plan::ParallelPlan& plan = context_.plan;
+  if (expert_bucket_ == 0 || !plan.overlap_gradient_reduction || plan.expert_data_parallel() < 2) return;
+  const std::uint32_t ready = emit_.record(Stream::kCompute);
+  emit_.wait(Stream::kData, ready, Cause::kDataCommunication);
+  exchange_.reduce_experts(Stream::kData, static_cast<double>(expert_bucket_ * plan.gradient_bytes));
+  reductions_.push_back(emit_.record(Stream::kData));
+  expert_bucket_ = 0;
 }
 
 void StageLowering::flush_bucket() {
@@ -293,14 +333,16 @@ void StageLowering::flush_bucket() {
 
 void StageLowering::emit_step_end() {
   const plan::ParallelPlan& plan = context_.plan;
-  const bool zero1 = plan.sharding == plan::Sharding::kZero1 && plan.data_context_ranks() > 1;
-  const auto held = static_cast<double>(trained_stage_parameters(context_.model, plan, stage_));
+  const bool zero1 = plan.sharding == plan::Sharding::kZero1;
+  const auto experts = static_cast<double>(stage_expert_parameters(context_.model, plan, stage_));
+  const auto held = static_cast<double>(trained_stage_parameters(context_.model, plan, stage_)) - experts;
   if (units_.active()) {
     units_.finish();
   } else if (!reductions_.empty()) {
     emit_.wait(Stream::kCompute, reductions_.back(), Cause::kDataCommunication);
   } else {
     exchange_.reduce(Stream::kCompute, held * static_cast<double>(plan.gradient_bytes));
+    exchange_.reduce_experts(Stream::kCompute, experts * static_cast<double>(plan.gradient_bytes));
     host_.copy_gradients(held / static_cast<double>(plan.shard_ranks()), Stream::kCompute, false);
   }
   const bool at_end = stage_ == 0 || stage_ == plan.pipeline_parallel - 1;
@@ -314,20 +356,22 @@ void StageLowering::emit_step_end() {
   if (host_.updates()) {
     host_.update(held / static_cast<double>(plan.shard_ranks()));
   } else {
-    emit_optimizer(held);
+    emit_optimizer(held, experts);
   }
   if (zero1 && !gathers_under_forward()) {
     exchange_.gather(Stream::kCompute, held * static_cast<double>(plan.element_bytes()));
+    exchange_.gather_experts(Stream::kCompute, experts * static_cast<double>(plan.element_bytes()));
   }
 }
 
-void StageLowering::emit_optimizer(double held) {
+void StageLowering::emit_optimizer(double held, double experts) {
   const plan::ParallelPlan& plan = context_.plan;
-  const double shard = held / static_cast<double>(plan.shard_ranks());
+  const double shard = held / static_cast<double>(plan.shard_ranks()) +
+                       experts / static_cast<double>(plan.expert_shard_ranks());
   const Bytes copies = plan.optimizer_gradient_bytes() < 4 ? static_cast<Bytes>(4.0 * shard) : 0;
   const std::uint32_t copy = emit_.tensor("gradients in fp32 for the optimizer");
   emit_.allocate(MemoryCategory::kTemporary, copy, copies);
-  const double cleared = units_.active() ? shard : held;
+  const double cleared = units_.active() ? shard : held + experts;
   emit_.emit(emit_.register_pass(optimizer_pass(plan, context_.kernels, shard, cleared)));
   emit_.free(MemoryCategory::kTemporary, copy, copies);
 }

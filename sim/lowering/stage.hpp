@@ -22,9 +22,10 @@ struct StageContext {
   const schedule::Schedule& schedule;
   const cost::KernelModel& kernels;
   Shapes shapes;
-  LayerPasses layer;
+  /// By kind of layer, as far as the model has them; a kind's number is its place.
+  std::vector<LayerPasses> layer;
   Ends ends;
-  TapeTraces layer_memory;
+  std::vector<TapeTraces> layer_memory;
   TapeTraces embedding_memory;
   TapeTraces head_memory;
   /// Layers of each virtual stage.
@@ -62,17 +63,19 @@ class StageLowering {
   void emit_transfer(const schedule::Slot& slot);
   void emit_arrival(const schedule::Slot& slot);
   void emit_step_end();
-  void emit_optimizer(double held);
-  /// Counts parameters whose gradients are complete, and starts a reduction when a bucket is full.
-  void gradients_ready(std::int64_t parameters, bool last_backward);
+  void emit_optimizer(double held, double experts);
+  /// Counts parameters whose gradients are complete, and starts a reduction when a bucket is full; those of
+  /// routed experts, which fewer ranks hold, fill buckets of their own.
+  void gradients_ready(std::int64_t parameters, std::int64_t experts, bool last_backward);
   void flush_bucket();
+  void flush_expert_bucket();
 
   std::int64_t virtual_stage(std::int64_t chunk) const {
     return context_.schedule.virtual_stage(stage_, chunk);
   }
   bool gathers_under_forward() const {
     const plan::ParallelPlan& plan = context_.plan;
-    return plan.overlap_parameter_gather && plan.data_context_ranks() > 1;
+    return plan.overlap_parameter_gather && (plan.data_context_ranks() > 1 || plan.expert_data_parallel() > 1);
   }
   bool is_first(std::int64_t chunk) const { return virtual_stage(chunk) == 0; }
   bool is_last(std::int64_t chunk) const {
@@ -95,12 +98,27 @@ class StageLowering {
   Emitter emit_;
   DataExchange exchange_;
   HostSide host_;
-  /// Trained ones.
+  /// Passes of a layer, by its kind.
+  struct Passes {
+    RegisteredPass forward;
+    RegisteredPass backward;
+    RegisteredPass recompute;
+  };
+  std::vector<Passes> register_layers();
+  const Passes& passes_of(std::int64_t layer) const {
+    return passes_[static_cast<std::size_t>(context_.model.kind_of(layer))];
+  }
+  /// Trained parameters of a layer that all data-parallel ranks share, and of its routed experts.
+  std::int64_t shared_parameters_of(std::int64_t layer) const;
+  std::int64_t expert_parameters_of(std::int64_t layer) const {
+    return context_.model.kind_of(layer) == model::LayerKind::kExpert ? expert_parameters_ : 0;
+  }
+
+  /// Trained ones of a dense layer, and those of a layer's routed experts.
   std::int64_t layer_parameters_;
+  std::int64_t expert_parameters_;
   ShardedUnits units_;
-  RegisteredPass forward_;
-  RegisteredPass backward_;
-  RegisteredPass recompute_;
+  std::vector<Passes> passes_;
   RegisteredPass embedding_forward_;
   RegisteredPass embedding_backward_;
   RegisteredPass head_forward_;
@@ -110,6 +128,7 @@ class StageLowering {
   TapeEmitter embedding_memory_;
   TapeEmitter head_memory_;
   std::int64_t bucket_ = 0;
+  std::int64_t expert_bucket_ = 0;
   std::vector<std::uint32_t> reductions_;
   /// By chunk and layer: when its parameters are gathered. Empty unless that happens under the forward.
   std::vector<std::vector<std::uint32_t>> parameters_ready_;

@@ -2,12 +2,12 @@
 #include "sim/lowering/state.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 #include <set>
 #include <utility>
 
+#include "sim/lowering/experts.hpp"
 #include "sim/lowering/layer.hpp"
 #include "sim/lowering/lower.hpp"
 
@@ -33,6 +33,12 @@ class StateList {
            Sharding from) {
     const std::int64_t held = shard_of(parameters, plan_.sharding >= from, plan_);
     add_bytes(name, category, static_cast<Bytes>(std::llround(bytes * static_cast<double>(held))));
+  }
+  /// The optimizer's `bytes` for each of a rank's parameters, where ranks that hold the same share them.
+  void add_shard(const std::string& name, std::int64_t parameters, double bytes, std::int64_t ranks) {
+    const std::int64_t held = (parameters + ranks - 1) / ranks;
+    add_bytes(name, MemoryCategory::kOptimizerState,
+              static_cast<Bytes>(std::llround(bytes * static_cast<double>(held))));
   }
   void add_bytes(const std::string& name, MemoryCategory category, Bytes bytes, bool made_in_step = false) {
     if (bytes > 0) tensors_.push_back({name, category, bytes, made_in_step, place_});
@@ -89,16 +95,22 @@ void add_gradients(StateList& state, const plan::ParallelPlan& plan, std::int64_
             static_cast<double>(plan.gradient_bytes), Sharding::kZero2);
 }
 
+/// Trained parameters of a rank, by weight, and how many ranks share their optimizer state.
+struct Owned {
+  std::int64_t parameters = 0;
+  std::vector<std::int64_t> weights;
+  std::int64_t ranks = 1;
+};
+
 /// Parameters of the pieces that a rank's shard is made of: a piece of every weight for FSDP, else a stretch
 /// of weights from the model's end, where contiguous buffers begin.
-std::vector<std::int64_t> shard_pieces(const plan::ParallelPlan& plan, std::int64_t parameters,
-                                       const std::vector<std::int64_t>& weights) {
-  std::int64_t left = shard_of(parameters, plan.sharding >= Sharding::kZero1, plan);
+std::vector<std::int64_t> shard_pieces(const plan::ParallelPlan& plan, const Owned& owned) {
+  const auto shard = [&owned](std::int64_t count) { return (count + owned.ranks - 1) / owned.ranks; };
+  std::int64_t left = shard(owned.parameters);
   std::vector<std::int64_t> pieces;
-  for (auto weight = weights.rbegin(); weight != weights.rend() && left > 0; ++weight) {
+  for (auto weight = owned.weights.rbegin(); weight != owned.weights.rend() && left > 0; ++weight) {
     const bool of_each = plan.framework == Framework::kFsdp;
-    const std::int64_t piece =
-        std::min(left, shard_of(*weight, of_each && plan.sharding >= Sharding::kZero1, plan));
+    const std::int64_t piece = std::min(left, of_each ? shard(*weight) : *weight);
     pieces.push_back(piece);
     left -= piece;
   }
@@ -106,25 +118,35 @@ std::vector<std::int64_t> shard_pieces(const plan::ParallelPlan& plan, std::int6
 }
 
 /// Adam has two moments, each in a tensor of its own.
-void add_moments(StateList& state, const plan::ParallelPlan& plan, std::int64_t parameters,
-                 const std::vector<std::int64_t>& weights) {
+void add_moments(StateList& state, const plan::ParallelPlan& plan, const Owned& owned,
+                 const std::string& name) {
   const double bytes = moment_bytes(plan.optimizer);
   const bool two = plan.optimizer == plan::Optimizer::kAdam || plan.optimizer == plan::Optimizer::kAdam8Bit;
   int part = 0;
-  for (const std::int64_t piece : shard_pieces(plan, parameters, weights)) {
+  for (const std::int64_t piece : shard_pieces(plan, owned)) {
     const Bytes whole = std::llround(bytes * static_cast<double>(piece));
     const Bytes first = two ? whole / 2 : whole;
     for (const Bytes moment : {first, whole - first}) {
-      state.add_bytes("optimizer moments, part " + std::to_string(++part), MemoryCategory::kOptimizerState,
-                      moment, true);
+      state.add_bytes(name + ", part " + std::to_string(++part), MemoryCategory::kOptimizerState, moment,
+                      true);
     }
   }
 }
 
-/// Distinct shapes of a layer's weights, in bytes of compute precision.
-Bytes stand_in_bytes(const model::ModelSpec& model, const plan::ParallelPlan& plan) {
+/// Distinct shapes of the weights of a stage's layers, in bytes of compute precision.
+Bytes stand_in_bytes(const model::ModelSpec& model, const plan::ParallelPlan& plan, std::int64_t stage) {
   std::set<std::pair<std::int64_t, std::int64_t>> shapes;
-  for (const LinearShape& linear : layer_linears(model, plan)) shapes.emplace(linear.out, linear.in);
+  const std::vector<model::LayerKind> kinds = stage_layer_kinds(model, plan, stage);
+  const auto holds = [&kinds](model::LayerKind kind) {
+    return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
+  };
+  for (const model::LayerKind kind : {model::LayerKind::kDense, model::LayerKind::kExpert}) {
+    if (kind == model::LayerKind::kExpert ? !holds(kind) : model.experts.active() && !holds(kind)) continue;
+    for (const LinearShape& linear : layer_linears(model, plan, kind)) shapes.emplace(linear.out, linear.in);
+    for (const LinearShape& linear : latent_linears(model, plan)) shapes.emplace(linear.out, linear.in);
+    if (kind == model::LayerKind::kDense) continue;
+    for (const LinearShape& linear : expert_linears(model, plan)) shapes.emplace(linear.out, linear.in);
+  }
   Bytes bytes = 0;
   for (const auto& [out, in] : shapes) bytes += out * in * plan.element_bytes();
   return bytes;
@@ -164,36 +186,58 @@ Bytes checkpoint_bytes(const model::ModelSpec& model, const plan::ParallelPlan& 
 
 std::vector<std::int64_t> weights_of_stage(const model::ModelSpec& model, const plan::ParallelPlan& plan,
                                            std::int64_t stage) {
-  std::int64_t left = trained_stage_parameters(model, plan, stage);
   std::vector<std::int64_t> weights;
-  const auto add = [&](std::int64_t parameters) {
+  const auto add = [&weights](std::int64_t parameters) {
     if (parameters > 0) weights.push_back(parameters);
-    left -= parameters;
   };
   if (stage == 0) add(trained_of(embedding_parameters_per_rank(model, plan), plan));
-  std::int64_t small = trained_layer_parameters_per_rank(model, plan);
-  std::array<std::int64_t, 4> large{};
-  for (std::size_t i = 0; i < large.size(); ++i) {
-    const LinearShape linear = layer_linears(model, plan)[i];
-    large[i] =
-        linear.adapted ? plan.lora.rank * (linear.in + linear.out) : trained_of(linear.in * linear.out, plan);
-    small -= large[i];
-  }
-  const bool last = stage == plan.pipeline_parallel - 1;
-  const std::int64_t head =
-      last ? trained_of(head_parameters_per_rank(model, plan, plan.pipeline_parallel > 1), plan) : 0;
-  while (left > head) {
-    for (const std::int64_t weight : large) add(weight);
+  for (const model::LayerKind kind : stage_layer_kinds(model, plan, stage)) {
+    std::int64_t small = trained_layer_parameters_per_rank(model, plan, kind);
+    if (kind == model::LayerKind::kExpert) small -= expert_parameters_per_rank(model, plan);
+    std::vector<LinearShape> linears = latent_linears(model, plan);
+    for (const LinearShape& linear : layer_linears(model, plan, kind)) linears.push_back(linear);
+    for (const LinearShape& linear : linears) {
+      const std::int64_t large = linear.adapted ? plan.lora.rank * (linear.in + linear.out)
+                                                : trained_of(linear.in * linear.out, plan);
+      add(large);
+      small -= large;
+    }
     add(small);
   }
-  if (left > 0) add(left);
+  if (stage == plan.pipeline_parallel - 1)
+    add(trained_of(head_parameters_per_rank(model, plan, plan.pipeline_parallel > 1), plan));
   return weights;
 }
+
+namespace {
+
+/// Routed experts of a rank of a stage.
+Owned experts_of_stage(const model::ModelSpec& model, const plan::ParallelPlan& plan, std::int64_t stage) {
+  Owned owned{stage_expert_parameters(model, plan, stage), {}, plan.expert_shard_ranks()};
+  if (owned.parameters == 0) return owned;
+  const std::vector<model::LayerKind> kinds = stage_layer_kinds(model, plan, stage);
+  const auto layers = std::count(kinds.begin(), kinds.end(), model::LayerKind::kExpert);
+  const std::int64_t experts = layers * ExpertShapes(model, plan).local;
+  for (std::int64_t expert = 0; expert < experts; ++expert) {
+    for (const LinearShape& linear : expert_linears(model, plan))
+      owned.weights.push_back(linear.in * linear.out + (model.linear_bias ? linear.out : 0));
+  }
+  return owned;
+}
+
+void add_masters(StateList& state, const Owned& shared, const Owned& experts) {
+  state.add_shard("master parameters", shared.parameters, 4.0, shared.ranks);
+  state.add_shard("master parameters of experts", experts.parameters, 4.0, experts.ranks);
+}
+
+}  // namespace
 
 std::vector<StateTensor> state_tensors(const model::ModelSpec& model, const plan::ParallelPlan& plan,
                                        std::int64_t stage) {
   const std::int64_t parameters = stage_parameters(model, plan, stage);
   const std::int64_t trained = trained_stage_parameters(model, plan, stage);
+  const Owned experts = experts_of_stage(model, plan, stage);
+  const Owned shared{trained - experts.parameters, weights_of_stage(model, plan, stage), plan.shard_ranks()};
   StateList state(plan);
   const auto element = static_cast<double>(plan.element_bytes());
   const bool fp32 = plan.precision == plan::Precision::kFp32;
@@ -211,11 +255,11 @@ std::vector<StateTensor> state_tensors(const model::ModelSpec& model, const plan
     state.put(OffloadTarget::kNone);
     add_gradients(state, plan, trained);
     state.put(plan.offload.optimizer);
-    if (!fp32)
-      state.add("master parameters", MemoryCategory::kOptimizerState, trained, 4.0, Sharding::kZero1);
+    if (!fp32) add_masters(state, shared, experts);
   }
   state.put(plan.offload.optimizer);
-  add_moments(state, plan, trained, weights_of_stage(model, plan, stage));
+  add_moments(state, plan, shared, "optimizer moments");
+  add_moments(state, plan, experts, "optimizer moments of experts");
   state.put(OffloadTarget::kNone);
   if (plan.framework == Framework::kDeepSpeed && plan.sharding != Sharding::kNone) {
     // Two, of which one fills while the other is reduced.
@@ -224,8 +268,8 @@ std::vector<StateTensor> state_tensors(const model::ModelSpec& model, const plan
                     static_cast<Bytes>(2.0 * bucket * element), true);
   }
   if (plan.transformer_engine && plan.gradient_accumulation_fusion && !plan.lora.active()) {
-    state.add_bytes("stand-ins for weight gradients", MemoryCategory::kTemporary, stand_in_bytes(model, plan),
-                    true);
+    state.add_bytes("stand-ins for weight gradients", MemoryCategory::kTemporary,
+                    stand_in_bytes(model, plan, stage), true);
   }
   return state.take();
 }

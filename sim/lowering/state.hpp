@@ -29,8 +29,8 @@ struct StateTensor {
 /// momentum (4), none for SGD; Adafactor's row and column sums are left out.
 double moment_bytes(plan::Optimizer optimizer);
 
-/// Trained parameters of each weight on a rank of a stage, in the order of the model; small ones of a layer
-/// together.
+/// Trained parameters of each weight on a rank of a stage but those of routed experts, in the order of the
+/// model; small ones of a layer together.
 std::vector<std::int64_t> weights_of_stage(const model::ModelSpec& model, const plan::ParallelPlan& plan,
                                            std::int64_t stage);
 

@@ -54,7 +54,10 @@ void check_activations(const Facts& facts, Problems& problems) {
   const double row =
       static_cast<double>(std::max({model.hidden_size, model.intermediate_size, model.vocab_size})) +
       (scores ? static_cast<double>(model.num_attention_heads) * static_cast<double>(model.sequence_length)
-              : 0.0);
+              : 0.0) +
+      static_cast<double>(model.experts.per_token) *
+          static_cast<double>(model.experts.active() ? model.hidden_size + model.experts.intermediate_size
+                                                     : 0);
   const double tokens =
       static_cast<double>(plan.micro_batch_size) * static_cast<double>(model.sequence_length);
   if (tokens * row * static_cast<double>(model.num_layers) < most_bytes) return;

@@ -90,6 +90,13 @@ void check_attention(const Facts& facts, Problems& problems) {
                           " needs; write attention: flash, or context_parallel: 1"});
 }
 
+void check_latents(const Facts& facts, Problems& problems) {
+  if (facts.plan.context_parallel < 2 || !facts.model.latent.active() || facts.model.experts.active()) return;
+  problems.push_back({"plan.context_parallel",
+                      "sharing each sequence of a model with latent attention is not supported by this "
+                      "version; legal here: 1"});
+}
+
 }  // namespace
 
 std::vector<Rule> context_rules() {
@@ -101,6 +108,7 @@ std::vector<Rule> context_rules() {
         "model.num_attention_heads", "model.num_key_value_heads"},
        check_exchanged_heads},
       {{"plan.context_parallel", "model.attention"}, check_attention},
+      {{"plan.context_parallel", "model.latent_attention", "model.experts"}, check_latents},
   };
 }
 

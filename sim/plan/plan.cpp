@@ -71,6 +71,17 @@ Coordinates coordinates_of(const ParallelPlan& plan, std::int64_t rank) {
   return at;
 }
 
+ExpertCoordinates expert_coordinates_of(const ParallelPlan& plan, const Coordinates& at) {
+  const std::int64_t place = at.tensor + plan.tensor_parallel * at.data;
+  const std::int64_t tensor = plan.expert_tensor();
+  return {place % tensor, place / tensor % plan.expert_parallel, place / (tensor * plan.expert_parallel)};
+}
+
+Coordinates coordinates_of(const ParallelPlan& plan, const ExpertCoordinates& at, std::int64_t stage) {
+  const std::int64_t place = at.tensor + plan.expert_tensor() * (at.expert + plan.expert_parallel * at.data);
+  return {place % plan.tensor_parallel, place / plan.tensor_parallel, stage};
+}
+
 std::int64_t gpu_of(const ParallelPlan& plan, std::int64_t rank, std::int64_t gpus_per_node) {
   if (plan.nodes.empty()) return rank;
   const std::int64_t node = plan.nodes[static_cast<std::size_t>(rank / gpus_per_node)];
@@ -250,6 +261,7 @@ std::vector<std::string> module_names(const RecomputeModules& modules) {
   if (modules.mlp) names.emplace_back("mlp");
   if (modules.norm) names.emplace_back("layernorm");
   if (modules.activation) names.emplace_back("activation");
+  if (modules.experts) names.emplace_back("moe");
   return names;
 }
 

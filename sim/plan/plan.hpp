@@ -120,6 +120,8 @@ struct RecomputeModules {
   bool norm = false;
   /// The activation, the same.
   bool activation = false;
+  /// Router, exchange and experts of layers that have them.
+  bool experts = false;
 };
 
 struct Recompute {
@@ -156,6 +158,10 @@ struct ParallelPlan {
   std::int64_t context_parallel = 1;
   ContextCommunication context_communication = ContextCommunication::kP2p;
   std::int64_t data_parallel = 1;
+  /// Ranks of a stage that share the experts of a layer among them (Megatron-LM's expert model parallelism).
+  std::int64_t expert_parallel = 1;
+  /// Ranks that share one expert: tensor_parallel or 1; 0 = tensor_parallel.
+  std::int64_t expert_tensor_parallel = 0;
   bool sequence_parallel = false;
   std::int64_t micro_batch_size = 1;
   std::int64_t global_batch_size = 1;
@@ -236,6 +242,18 @@ struct ParallelPlan {
     if (sharding == Sharding::kNone) return 1;
     return shard_group > 0 ? shard_group : data_context_ranks();
   }
+  /// Tensor-parallel degree of experts.
+  std::int64_t expert_tensor() const {
+    return expert_tensor_parallel > 0 ? expert_tensor_parallel : tensor_parallel;
+  }
+  /// Ranks of a stage that hold the same experts: expert data parallelism.
+  std::int64_t expert_data_parallel() const {
+    return tensor_parallel * data_parallel / (expert_tensor() * expert_parallel);
+  }
+  /// Whether ranks of a stage hold different experts, or share them otherwise than the rest of a layer.
+  bool spreads_experts() const { return expert_parallel > 1 || expert_tensor() != tensor_parallel; }
+  /// Ranks over which the state of experts is sharded.
+  std::int64_t expert_shard_ranks() const { return sharding == Sharding::kNone ? 1 : expert_data_parallel(); }
   /// Whether parameters are gathered, or gradients scattered, unit by unit while a step runs.
   bool shards_parameters() const {
     return (sharding == Sharding::kZero2 || sharding == Sharding::kZero3) && shard_ranks() > 1;
@@ -287,6 +305,23 @@ struct Coordinates {
   std::int64_t stage = 0;
   std::int64_t context = 0;
 };
+
+/// Position of a rank among those that share a layer's experts.
+struct ExpertCoordinates {
+  /// Among the ranks that share an expert.
+  std::int64_t tensor = 0;
+  /// Which of the experts it holds.
+  std::int64_t expert = 0;
+  /// Among the ranks that hold the same.
+  std::int64_t data = 0;
+};
+
+/// The ranks of a stage in the order of their tensor-parallel and then their data-parallel coordinate, dealt
+/// out anew: first to an expert's tensor parallelism, then to expert parallelism, then to expert data
+/// parallelism, as Megatron-LM's parallel_state does with its expert groups.
+ExpertCoordinates expert_coordinates_of(const ParallelPlan& plan, const Coordinates& at);
+/// And back.
+Coordinates coordinates_of(const ParallelPlan& plan, const ExpertCoordinates& at, std::int64_t stage);
 
 /// Rank of a grid position, and back.
 std::int64_t rank_of(const ParallelPlan& plan, const Coordinates& at);

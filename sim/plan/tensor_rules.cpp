@@ -14,6 +14,11 @@ bool splits_groups(std::int64_t tensor_parallel, std::int64_t groups) {
   return groups % tensor_parallel == 0 || tensor_parallel % groups == 0;
 }
 
+/// Whether any layer has an MLP that all tokens pass through.
+bool has_mlp(const ModelSpec& model) {
+  return !model.experts.active() || model.layers_of(model::LayerKind::kDense) > 0;
+}
+
 /// Degrees of tensor parallelism that this model, pipeline and number of GPUs allow.
 std::string legal_tensor_parallel(const Facts& facts) {
   const auto& [plan, model, cluster] = facts;
@@ -23,7 +28,7 @@ std::string legal_tensor_parallel(const Facts& facts) {
   for (const std::int64_t degree : divisors(model.num_attention_heads)) {
     const bool sequence_fits = !plan.sequence_parallel || model.sequence_length % degree == 0;
     const bool widths_fit =
-        model.intermediate_size % degree == 0 &&
+        (!has_mlp(model) || model.intermediate_size % degree == 0) &&
         (model.num_key_value_heads < 1 || splits_groups(degree, model.num_key_value_heads));
     if (!sequence_fits || !widths_fit) continue;
     fit_model.push_back(degree);
@@ -53,7 +58,7 @@ void check_key_value_heads(const Facts& facts, Problems& problems) {
 
 void check_intermediate_size(const Facts& facts, Problems& problems) {
   const std::int64_t width = facts.model.intermediate_size;
-  if (width % facts.plan.tensor_parallel == 0) return;
+  if (!has_mlp(facts.model) || width % facts.plan.tensor_parallel == 0) return;
   problems.push_back({"plan.tensor_parallel", text(facts.plan.tensor_parallel) +
                                                   " does not divide the intermediate_size " + text(width) +
                                                   legal_tensor_parallel(facts)});
@@ -88,6 +93,22 @@ void check_adapter_rank(const Facts& facts, Problems& problems) {
                                             "; an adapter is narrower than its layer, usually 8 to 64"});
 }
 
+/// Latents are whole on every rank, which nothing here splits or gathers.
+void check_latent_attention(const Facts& facts, Problems& problems) {
+  if (!facts.model.latent.active()) return;
+  if (facts.plan.tensor_parallel > 1) {
+    problems.push_back(
+        {"plan.tensor_parallel", text(facts.plan.tensor_parallel) +
+                                     " with latent attention is not supported by this version; "
+                                     "legal here: 1"});
+  }
+  if (facts.plan.lora.active() && !facts.model.experts.active()) {
+    problems.push_back({"plan.lora",
+                        "low-rank adaptation with latent attention is not supported by this version; legal "
+                        "here: no adapters, so that all weights are trained"});
+  }
+}
+
 }  // namespace
 
 std::vector<Rule> tensor_rules() {
@@ -99,6 +120,7 @@ std::vector<Rule> tensor_rules() {
       {{"model.sequence_length", "model.max_position_embeddings", "model.position_embedding"},
        check_positions},
       {{"plan.lora.rank", "model.hidden_size"}, check_adapter_rank},
+      {{"plan.tensor_parallel", "plan.lora", "model.latent_attention"}, check_latent_attention},
   };
 }
 

@@ -98,7 +98,7 @@ struct Rank {
   /// Factor on all compute times (1 = nominal, 1.3 = 30 % slower).
   double slowdown = 1.0;
   /// Index into Job::groups by GroupKind; -1 when the rank is in no such group.
-  std::array<std::int32_t, kGroupKinds> groups = {-1, -1, -1, -1, -1, -1};
+  std::array<std::int32_t, kGroupKinds> groups = {-1, -1, -1, -1, -1, -1, -1, -1};
   std::array<Peer, kPeerKinds> peers;
 };
 

@@ -12,7 +12,7 @@ namespace {
 
 /// Beginnings of the names of memory-bound kernels (sim/lowering/kernels.cpp), and the class of the kernel.
 /// What has none of them is bias, dropout or addition.
-constexpr std::array<std::pair<std::string_view, OpClass>, 15> kBeginnings = {
+constexpr std::array<std::pair<std::string_view, OpClass>, 17> kBeginnings = {
     {{"attention", OpClass::kAttention},
      {"alibi", OpClass::kAttention},
      {"scale + mask + softmax", OpClass::kAttention},
@@ -27,7 +27,9 @@ constexpr std::array<std::pair<std::string_view, OpClass>, 15> kBeginnings = {
      {"position add", OpClass::kEmbedding},
      {"softmax cross-entropy", OpClass::kLoss},
      {"metrics of the loss", OpClass::kLoss},
-     {"gradient accumulation", OpClass::kAccumulation}}};
+     {"gradient accumulation", OpClass::kAccumulation},
+     {"routing", OpClass::kRouting},
+     {"tokens", OpClass::kRouting}}};
 
 OpClass class_of_memory_bound(std::string_view name) {
   const auto* const found =

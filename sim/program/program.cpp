@@ -19,10 +19,10 @@ constexpr std::array<const char*, kKernelKinds> kKernelNames = {"matmul", "atten
                                                                 "profiled"};
 constexpr std::array<const char*, kStreams> kStreamNames = {"compute", "tensor",    "send",   "data",
                                                             "to_host", "from_host", "context"};
-constexpr std::array<const char*, kGroupKinds> kGroupNames = {"tensor", "data",    "embedding",
-                                                              "shard",  "replica", "context"};
-constexpr std::array<const char*, kTrafficKinds> kTrafficNames = {"tensor", "data", "embedding", "pipeline",
-                                                                  "context"};
+constexpr std::array<const char*, kGroupKinds> kGroupNames = {
+    "tensor", "data", "embedding", "shard", "replica", "context", "expert", "expert_data"};
+constexpr std::array<const char*, kTrafficKinds> kTrafficNames = {"tensor", "data",     "embedding",
+                                                                  "expert", "pipeline", "context"};
 constexpr std::array<const char*, 6> kCollectiveNames = {"all_reduce", "all_gather", "reduce_scatter",
                                                          "broadcast",  "all_to_all", "ring_shift"};
 constexpr std::array<const char*, kCauses> kCauseNames = {"forward",
@@ -33,14 +33,15 @@ constexpr std::array<const char*, kCauses> kCauseNames = {"forward",
                                                           "pipeline_communication",
                                                           "data_communication",
                                                           "embedding_communication",
+                                                          "expert_communication",
                                                           "bubble",
                                                           "imbalance",
                                                           "launch",
                                                           "offload",
                                                           "context_communication"};
 constexpr std::array<const char*, kMemoryCategories> kMemoryNames = {
-    "parameters",    "gradients", "main_gradients",        "optimizer_state", "activations",
-    "recomputation", "logits",    "communication_buffers", "temporary"};
+    "parameters",    "gradients", "main_gradients",        "optimizer_state",  "activations",
+    "recomputation", "logits",    "communication_buffers", "dispatch_buffers", "temporary"};
 
 }  // namespace
 

@@ -33,9 +33,14 @@ enum class GroupKind : std::uint8_t {
   kReplica,
   /// Ranks that share each sequence (context parallel).
   kContext,
+  /// Ranks that share the experts of a layer among them (expert parallel).
+  kExpert,
+  /// Ranks that hold the same experts.
+  kExpertData,
 };
-inline constexpr int kGroupKinds = 6;
-/// Name for tables and JSON: "tensor", "data", "embedding", "shard", "replica", "context".
+inline constexpr int kGroupKinds = 8;
+/// Name for tables and JSON: "tensor", "data", "embedding", "shard", "replica", "context", "expert",
+/// "expert_data".
 const char* to_string(GroupKind kind);
 
 /// Ranks that a rank exchanges point-to-point messages with, relative to its own stage.
@@ -74,6 +79,8 @@ enum class Cause : std::uint8_t {
   kDataCommunication,
   /// Exchange of tied embedding gradients.
   kEmbeddingCommunication,
+  /// Tokens on their way to experts and back.
+  kExpertCommunication,
   /// Nothing to do: waiting for another stage to produce.
   kBubble,
   /// Waiting for slower members of a collective, or for the slowest rank to end the step.
@@ -85,7 +92,7 @@ enum class Cause : std::uint8_t {
   /// Exchange between ranks that share a sequence, which attention waits for.
   kContextCommunication,
 };
-inline constexpr int kCauses = 13;
+inline constexpr int kCauses = 14;
 /// Name for tables and JSON, such as "tensor_communication".
 const char* to_string(Cause cause);
 
@@ -105,10 +112,13 @@ enum class MemoryCategory : std::uint8_t {
   kLogits,
   /// Gathered parameters and activations, reduction buckets.
   kCommunicationBuffers,
+  /// Tokens in the order of the experts that they visit, as they are sent and received; unless backward needs
+  /// them.
+  kDispatchBuffers,
   /// Gradients of activations, and what lives within an operation.
   kTemporary,
 };
-inline constexpr int kMemoryCategories = 9;
+inline constexpr int kMemoryCategories = 10;
 /// Bytes by MemoryCategory.
 using MemoryByCategory = std::array<Bytes, kMemoryCategories>;
 /// Name for tables and JSON, such as "optimizer_state".

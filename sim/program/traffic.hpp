@@ -12,9 +12,9 @@
 namespace trainsim::program {
 
 /// What communication is for.
-enum class TrafficKind : std::uint8_t { kTensor, kData, kEmbedding, kPipeline, kContext };
-inline constexpr int kTrafficKinds = 5;
-/// Name for tables and JSON: "tensor", "data", "embedding", "pipeline", "context".
+enum class TrafficKind : std::uint8_t { kTensor, kData, kEmbedding, kExpert, kPipeline, kContext };
+inline constexpr int kTrafficKinds = 6;
+/// Name for tables and JSON: "tensor", "data", "embedding", "expert", "pipeline", "context".
 const char* to_string(TrafficKind kind);
 
 /// Transfers of one kind, operation, algorithm and protocol in a step, mean over ranks.

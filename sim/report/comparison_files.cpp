@@ -88,7 +88,7 @@ Json difference_json(const Difference& difference) {
           {"share", difference.share()},
           {"breakdown", std::move(breakdown)},
           {"change_bytes", difference.memory},
-          {"memory_at_peak", by_category(difference.by_category)},
+          {"memory_at_peak", by_category(difference.by_category, true)},
           {"sentences", sentences(difference)}};
 }
 

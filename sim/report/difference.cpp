@@ -144,7 +144,7 @@ Figures figures_of(const std::string& text, std::string name) {
   });
   for (std::size_t c = 0; c < figures.memory_at_peak.size(); ++c) {
     const char* category = program::to_string(static_cast<program::MemoryCategory>(c));
-    figures.memory_at_peak[c] = (*fullest)["memory_at_peak"][category].get<Bytes>();
+    figures.memory_at_peak[c] = (*fullest)["memory_at_peak"].value(category, Bytes{0});
   }
   return figures;
 }

@@ -13,9 +13,11 @@ namespace trainsim::report {
 
 namespace {
 
-Json by_cause(const std::array<Seconds, program::kCauses>& seconds) {
+/// With what only models with experts have if it is one.
+Json by_cause(const std::array<Seconds, program::kCauses>& seconds, bool experts) {
   Json json = Json::object();
   for (std::size_t c = 0; c < seconds.size(); ++c) {
+    if (!experts && static_cast<program::Cause>(c) == program::Cause::kExpertCommunication) continue;
     json[program::to_string(static_cast<program::Cause>(c))] = seconds[c];
   }
   return json;
@@ -23,6 +25,7 @@ Json by_cause(const std::array<Seconds, program::kCauses>& seconds) {
 
 Json ranks(const Summary& summary) {
   Json list = Json::array();
+  const bool experts = summary.model.experts.active();
   for (const RankSummary& rank : summary.ranks) {
     list.push_back(
         {{"rank", rank.rank},
@@ -33,12 +36,12 @@ Json ranks(const Summary& summary) {
          {"layers", rank.layers},
          {"busy_s", rank.busy},
          {"bubble_s", rank.bubble},
-         {"breakdown", by_cause(rank.by_cause)},
+         {"breakdown", by_cause(rank.by_cause, experts)},
          {"peak_memory_bytes", rank.peak_memory},
          {"peak_reserved_bytes", rank.reserved ? Json(rank.reserved->peak_reserved) : Json(nullptr)},
          {"peak_at", rank.peak_at},
          {"peak_time_s", rank.peak_time},
-         {"memory_at_peak", by_category(rank.memory_at_peak)}});
+         {"memory_at_peak", by_category(rank.memory_at_peak, experts)}});
   }
   return list;
 }
@@ -82,7 +85,7 @@ Json plan_json(const Summary& summary) {
           {"virtual_pipeline", plan.virtual_pipeline},
           {"data_parallel", plan.data_parallel},
           {"context_parallel", plan.context_parallel},
-          {"expert_parallel", 1},
+          {"expert_parallel", plan.expert_parallel},
           {"sequence_parallel", plan.sequence_parallel},
           {"micro_batch_size", plan.micro_batch_size},
           {"global_batch_size", plan.global_batch_size},
@@ -324,7 +327,7 @@ Json to_tree(const Summary& summary) {
   json["sensitivity"] = sensitivity_json(summary);
   json["jitter"] = jitter_json(summary.jitter);
   if (summary.run) json["run"] = training_json(*summary.run);
-  json["breakdown"] = by_cause(summary.breakdown);
+  json["breakdown"] = by_cause(summary.breakdown, summary.model.experts.active());
   json["kernels"] = kernels(summary);
   json["communication"] = transfers_json(summary);
   json["links"] = links_json(summary);
@@ -332,6 +335,11 @@ Json to_tree(const Summary& summary) {
   json["ranks"] = ranks(summary);
   json["plan"] = plan_json(summary);
   add_context(summary, json);
+  if (summary.model.experts.active()) {
+    json["active_parameters"] = model::active_parameters(summary.model);
+    json["plan"]["expert_tensor_parallel"] = summary.plan.expert_tensor();
+    json["plan"]["expert_data_parallel"] = summary.plan.expert_data_parallel();
+  }
   json["model"] = summary.model.name;
   json["cluster"] = summary.cluster_name;
   json["gpu"] = summary.gpu_name;
@@ -345,9 +353,11 @@ Json to_tree(const Summary& summary) {
   return json;
 }
 
-Json by_category(const program::MemoryByCategory& bytes) {
+Json by_category(const program::MemoryByCategory& bytes, bool experts) {
   Json json = Json::object();
   for (std::size_t c = 0; c < bytes.size(); ++c) {
+    if (!experts && static_cast<program::MemoryCategory>(c) == program::MemoryCategory::kDispatchBuffers)
+      continue;
     json[program::to_string(static_cast<program::MemoryCategory>(c))] = bytes[c];
   }
   return json;
@@ -369,6 +379,7 @@ void check_assertion_early(const std::string& text) {
   any.run = complete_run();
   any.plan.global_batch_size = 1;
   any.plan.context_parallel = 2;
+  any.model.experts.count = 1;
   if (!late) number_at(to_tree(any), text, assertion);
 }
 

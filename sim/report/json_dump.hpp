@@ -14,8 +14,8 @@ using Json = nlohmann::ordered_json;
 
 /// The JSON result (docs/output.md).
 Json to_tree(const Summary& summary);
-/// Bytes by the names of their categories.
-Json by_category(const program::MemoryByCategory& bytes);
+/// Bytes by the names of their categories, with those that only models with experts have if it is one.
+Json by_category(const program::MemoryByCategory& bytes, bool experts);
 
 /// Indented text that ends in a newline; a file name that is not UTF-8 keeps what can be kept of it.
 inline std::string dump(const Json& json) {

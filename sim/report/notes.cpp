@@ -124,6 +124,11 @@ std::vector<std::string> explain(const Summary& summary) {
                     ") that attention waits for takes " + percent(context / summary.step_time) +
                     " of the step.");
   }
+  const Seconds experts = of(summary, Cause::kExpertCommunication);
+  if (experts > 0.05 * summary.step_time) {
+    notes.push_back("The exchange of tokens between experts (all-to-all), which compute waits for, takes " +
+                    percent(experts / summary.step_time) + " of the step.");
+  }
   const Seconds data = of(summary, Cause::kDataCommunication);
   if (data > 0.02 * summary.step_time) {
     notes.push_back("Gradient and parameter exchange that is not hidden takes " +

@@ -37,6 +37,10 @@ std::string plan_line(const Summary& summary) {
   if (plan.context_parallel > 1)
     text += " CP" + std::to_string(plan.context_parallel) + " (" +
             plan::to_string(plan.context_communication) + ")";
+  if (summary.model.experts.active()) {
+    text += " EP" + std::to_string(plan.expert_parallel);
+    if (plan.expert_tensor() != plan.tensor_parallel) text += " ETP" + std::to_string(plan.expert_tensor());
+  }
   text += " DP" + std::to_string(plan.data_parallel) + ", " + plan::to_string(plan.schedule) + ", " +
           std::to_string(plan.micro_batches()) + " micro-batches of " +
           std::to_string(plan.micro_batch_size) + ", global batch " + std::to_string(plan.global_batch_size);
@@ -71,8 +75,11 @@ std::string head(const Summary& summary) {
   std::string text = summary.name;
   if (!summary.description.empty()) text = wrap(text + ": " + summary.description, kTextWidth - 2, 2);
   text += "\n";
-  text += text_row("model", summary.model.name + ", " + count(summary.parameters) + " parameters, sequence " +
-                                std::to_string(summary.model.sequence_length));
+  const bool experts = summary.model.experts.active();
+  text += text_row("model",
+                   summary.model.name + ", " + count(summary.parameters) + " parameters" +
+                       (experts ? " (" + count(model::active_parameters(summary.model)) + " active)" : "") +
+                       ", sequence " + std::to_string(summary.model.sequence_length));
   text += text_row("cluster", std::to_string(summary.plan.gpus) + " x " + summary.gpu_name + " (" +
                                   summary.cluster_name + ")");
   text += text_row("plan", plan_line(summary));
@@ -198,13 +205,17 @@ std::string stage_row(const Summary& summary, const RankSummary& rank) {
          (summary.plan.context_parallel > 1
               ? pad_left(percent(cause(Cause::kContextCommunication) / summary.step_time), 10)
               : "") +
+         (summary.model.experts.active()
+              ? pad_left(percent(cause(Cause::kExpertCommunication) / summary.step_time), 10)
+              : "") +
          pad_left(gib(rank.peak_memory), 11) + "\n";
 }
 
 std::string stage_table(const Summary& summary) {
   std::string text = "\nStages (one row per group of identical ranks; communication that is waited for)\n";
   text += "  stage   rank  ranks  layers       busy    bubble    tensor  pipeline      data";
-  text += std::string(summary.plan.context_parallel > 1 ? "   context" : "") + "     memory\n";
+  text += summary.plan.context_parallel > 1 ? "   context" : "";
+  text += std::string(summary.model.experts.active() ? "   experts" : "") + "     memory\n";
   const std::size_t rows = summary.ranks.size();
   for (std::size_t i = 0; i < rows; ++i) {
     if (rows > kStageRows && i == kStageRows / 2) {

@@ -154,7 +154,7 @@ void restrict_space(Space& space, const std::string& assignment) {
   } else if (setting == "context_parallel") {
     space.context_parallel = read_counts(assignment, list);
   } else if (setting == "expert_parallel") {
-    fail(assignment, setting + " is not supported by this version; it stays 1");
+    fail(assignment, "expert_parallel is not varied; it stays what the configuration says");
   } else if (setting == "data_parallel") {
     fail(assignment,
          "data_parallel is what tensor_parallel and pipeline_parallel leave of the GPUs; vary those");

@@ -32,7 +32,7 @@ struct Copied {
   std::string_view to;
 };
 
-constexpr std::array<Copied, 21> kCopied = {{{"model.layers", "model.num_layers"},
+constexpr std::array<Copied, 26> kCopied = {{{"model.layers", "model.num_layers"},
                                              {"model.hidden", "model.hidden_size"},
                                              {"model.heads", "model.num_attention_heads"},
                                              {"model.kv_heads", "model.num_key_value_heads"},
@@ -48,6 +48,11 @@ constexpr std::array<Copied, 21> kCopied = {{{"model.layers", "model.num_layers"
                                              {"plan.dp", "plan.data_parallel"},
                                              {"plan.cp", "plan.context_parallel"},
                                              {"plan.ep", "plan.expert_parallel"},
+                                             {"plan.etp", "plan.expert_tensor_parallel"},
+                                             {"model.moe.experts", "model.experts.count"},
+                                             {"model.moe.topk", "model.experts.per_token"},
+                                             {"model.moe.expert_ffn", "model.experts.intermediate_size"},
+                                             {"model.moe.dense_layers", "model.experts.dense_layers"},
                                              {"plan.sp", "plan.sequence_parallel"},
                                              {"plan.mbs", "plan.micro_batch_size"},
                                              {"plan.gbs", "plan.global_batch_size"},
@@ -79,6 +84,7 @@ const std::vector<Known>& known_keys() {
       {"plan",
        {"tp", "pp", "vpp", "dp", "cp", "ep", "etp", "sp", "mbs", "gbs", "recompute", "optimizer_sharding",
         "precision", "schedule", "num_microbatches", "local_batch", "torch_compile", "async_tp"}},
+      {"model.moe", {"experts", "topk", "expert_ffn", "shared", "shared_ffn", "dense_layers"}},
       {"hardware", {"gpu", "count", "gpus_per_node", "intra", "inter", "node"}}};
   return known;
 }
@@ -181,8 +187,6 @@ class Translator {
       for (const std::string& gap : gaps) list += (list.empty() ? "" : ", ") + gap;
       skip("incomplete: " + list + " unknown");
     }
-    if (given("model.moe")) skip("mixture-of-experts models are not supported by this version");
-    if (given("model.attention")) skip("latent attention is not supported by this version");
   }
 
   void copy_fields() {
@@ -190,6 +194,29 @@ class Translator {
       const Value* value = field(copied.from);
       if (value != nullptr) set_path(config_, copied.to, *value);
     }
+    copy_shared_experts();
+    copy_latent_attention();
+  }
+
+  /// DeepSeek-V2 and -V3 have the same; other models of latent attention must say what theirs is.
+  void copy_latent_attention() {
+    if (!given("model.attention") || settled("model.latent_attention")) return;
+    if (!lower(text("model.attention")).starts_with("mla"))
+      return skip("attention '" + text("model.attention") + "' is not supported by this version");
+    for (const Copied& part :
+         {Copied{"q_lora_rank", "1536"}, Copied{"kv_lora_rank", "512"}, Copied{"qk_nope_head_dim", "128"},
+          Copied{"qk_rope_head_dim", "64"}, Copied{"v_head_dim", "128"}})
+      set("model.latent_attention." + std::string(part.from), std::string(part.to), "model.attention");
+    config_.find("model")->value.erase("num_key_value_heads");
+  }
+
+  /// Given as the width of all shared experts, or as their number.
+  void copy_shared_experts() {
+    constexpr std::string_view width = "model.experts.shared_intermediate_size";
+    if (const Value* all = field("model.moe.shared_ffn")) return set_path(config_, width, *all);
+    const std::optional<double> shared = number_at(fields_, "model.moe.shared");
+    const std::optional<double> each = number_at(fields_, "model.moe.expert_ffn");
+    if (shared && each) set(width, config::format_number(*shared * *each), "model.moe.shared");
   }
 
   void translate_words() {
@@ -302,7 +329,10 @@ class Translator {
     if (!given("plan.recompute") && !given("measured.T_F_ms")) {
       assume("plan.recompute", "none", "Recomputation is not stated; none is taken.");
     }
-    const bool gated = lower(text("model.mlp")).ends_with("glu");
+    // All models of experts that are measured have SwiGLU.
+    if (given("model.moe") && !given("model.mlp") && !settled("model.activation"))
+      set("model.activation", "swiglu", "model.moe");
+    const bool gated = lower(text_at(config_, "model.activation")).ends_with("glu");
     if (!gated) return;
     for (const Copied& part :
          {Copied{"model.normalization", "rmsnorm"}, Copied{"model.position_embedding", "rotary"},

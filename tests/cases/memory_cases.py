@@ -265,6 +265,20 @@ class Cases(PlanCase):
         whole = merged(base, {"plan": {"sharding": "none"}})
         self.assertLess(self.run_plan(whole)["step_time_s"], 1.5 * self.run_plan(whole, {"gpus": 8})["step_time_s"])
 
+    # ---- mixtures of experts ----
+    def test_A10_experts_on_eight_b200(self):
+        # SimuMax 1.2 (MooreThreads), four layers of DeepSeek-V3 with Megatron-LM: 104.3 GiB allocated with EP8; with two
+        # stages and EP4 the one with more experts needs more.
+        base = {"model": {"extends": "deepseek-v3", "num_layers": 4, "experts": {"dense_layers": 1}},
+                "cluster": "dgx-b200", "gpus": 8,
+                "plan": {"expert_parallel": 8, "gradient_accumulation": 4, "sharding": "zero1",
+                         "overlap_gradient_reduction": False},
+                "software": {"loss": "fused"}}
+        spread = self.run_plan(base)["peak_memory_bytes"] / GIB
+        self.near(spread, 104.3, relative=0.1)
+        staged = self.run_plan(base, {"plan": {"expert_parallel": 4, "pipeline_parallel": 2}})
+        self.assertGreater(staged["peak_memory_bytes"] / GIB, spread)
+
     # ---- estimators that were wrong ----
     def test_G05_more_than_what_states_take(self):
         # deepspeedai/DeepSpeed issue 4527: the estimator, states only, says 0.49 GB for 7B with ZeRO-3 and all offloaded;

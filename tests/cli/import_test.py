@@ -232,21 +232,57 @@ class Import(unittest.TestCase):
                 self.assertIn(words, self.imported(name)[1])
 
     def test_models_that_cannot_be_simulated(self):
-        self.assertEqual(self.refused("hf-mixtral-8x7b.json"),
-                         "hf-mixtral-8x7b.json: error: a model of type mixtral is a mixture of experts, which this "
-                         "version cannot simulate; only dense decoders")
-        self.assertEqual(self.refused("hf-deepseek-v3.json"),
-                         "hf-deepseek-v3.json: error: a model of type deepseek_v3 is a mixture of experts with "
-                         "multi-head latent attention (MLA), which this version cannot simulate; only dense decoders")
+        path = self.written('{"model_type": "dbrx"}', "config.json")
+        self.assertIn("error: a model of type dbrx is a mixture of experts of another kind than mixtral or "
+                      "qwen3_moe, which this version cannot simulate; only decoders", self.refused(path))
+        path = self.written('{"model_type": "llama", "kv_lora_rank": 512}', "config.json")
+        self.assertIn("error: kv_lora_rank: the model has multi-head latent attention (MLA), which this version "
+                      "cannot simulate", self.refused(path))
+        path = self.written('{"model_type": "mixtral", "num_local_experts": 8}', "config.json")
+        self.assertIn("error: a model of type mixtral needs num_local_experts, num_experts_per_tok and "
+                      "intermediate_size", self.refused(path))
         path = self.written('{"model_type": "strange"}', "config.json")
         self.assertIn("error: the model type strange is not known to this version; known are llama, mistral",
                       self.refused(path))
         path = self.written('{"model_type": "llama", "num_local_experts": 8}', "config.json")
         self.assertIn("error: num_local_experts is 8: the model is a mixture of experts", self.refused(path))
-        path = self.written("--num-layers 4 --num-experts 8")
-        self.assertIn("error: --num-experts: the model has a mixture of experts", self.refused(path))
+        path = self.written("--num-layers 4 --retro-add-retriever")
+        self.assertIn("error: --retro-add-retriever: the model has a retrieval-augmented model (RETRO), which this "
+                      "version cannot simulate; only decoders", self.refused(path))
         path = self.written('[model]\nname = "llama4"\nflavor = "17bx16e"\n', "job.toml")
         self.assertIn("error: the model llama4 17bx16e is a mixture of experts", self.refused(path))
+
+    def test_experts_of_hugging_face(self):
+        tree, _ = self.imported("hf-mixtral-8x7b.json")
+        self.assertEqual(tree["model"]["experts"], {"count": 8, "per_token": 2, "intermediate_size": 14336})
+        tree, said = self.imported("hf-deepseek-v3.json")
+        self.assertEqual(tree["model"]["experts"]["count"], 256)
+        self.assertEqual(tree["model"]["experts"]["shared_intermediate_size"], 2048)
+        self.assertEqual(tree["model"]["experts"]["dense_layers"], 3)
+        self.assertEqual(tree["model"]["latent_attention"]["kv_lora_rank"], 512)
+        self.assertNotIn("num_key_value_heads", tree["model"])
+
+    def test_experts_of_megatron(self):
+        path = self.written("--num-layers 4 --hidden-size 64 --num-attention-heads 4 --seq-length 64 "
+                            "--max-position-embeddings 64 --vocab-size 100 --num-experts 8 --moe-router-topk 2 "
+                            "--moe-ffn-hidden-size 128 --moe-layer-freq '([0]*1+[1]*3)' --moe-grouped-gemm "
+                            "--expert-model-parallel-size 4 --expert-tensor-parallel-size 1 "
+                            "--moe-token-dispatcher-type flex")
+        tree, said = self.imported(path, "--cluster", "dgx-h100", "--gpus", "8")
+        self.assertEqual(tree["model"]["experts"],
+                         {"count": 8, "per_token": 2, "intermediate_size": 128, "dense_layers": 1})
+        self.assertEqual(tree["plan"]["expert_parallel"], 4)
+        self.assertEqual(tree["plan"]["expert_tensor_parallel"], 1)
+        self.assertIn("--moe-token-dispatcher-type flex: simulated as alltoall", said)
+        self.assertNotIn("refuses", said)
+
+    def test_latent_attention_of_megatron(self):
+        path = self.written("--num-layers 4 --hidden-size 64 --num-attention-heads 4 --seq-length 64 "
+                            "--max-position-embeddings 64 --vocab-size 100 --multi-latent-attention "
+                            "--kv-lora-rank 16 --v-head-dim 8")
+        tree, _ = self.imported(path)
+        self.assertEqual(tree["model"]["latent_attention"], {"kv_lora_rank": 16, "qk_nope_head_dim": 128,
+                                                             "qk_rope_head_dim": 64, "v_head_dim": 8})
 
     def test_degrees_that_are_not_supported(self):
         path = self.written("--num-layers 4 --hidden-size 64 --num-attention-heads 4 --seq-length 64 "

@@ -18,6 +18,18 @@ struct Case {
   model::ModelSpec model = tests::small_gpt();
 };
 
+/// Makes the model one with experts, spread in some way, where a plan allows it.
+void add_experts(Case& random) {
+  plan::ParallelPlan& plan = random.plan;
+  const bool sharded = plan.sharding > plan::Sharding::kZero1 || plan.shard_group > 0;
+  if (sharded || (plan.tensor_parallel > 1 && !plan.sequence_parallel) || *rc::gen::arbitrary<bool>()) return;
+  random.model = tests::small_mixture();
+  if (*rc::gen::arbitrary<bool>()) plan.expert_tensor_parallel = 1;
+  const std::int64_t ranks = plan.tensor_parallel * plan.data_parallel / plan.expert_tensor();
+  const auto degree = *rc::gen::element<std::int64_t>(1, 2, 4, 8, 16);
+  if (ranks % degree == 0) plan.expert_parallel = degree;
+}
+
 hardware::FabricSpec random_fabric() {
   hardware::FabricSpec fabric = tests::round_cluster().fabric;
   fabric.kind = *rc::gen::element(hardware::FabricKind::kFatTree, hardware::FabricKind::kRailOptimized,
@@ -84,6 +96,7 @@ Case random_case() {
   if (random.cluster.nics_per_node > 1 && *rc::gen::arbitrary<bool>())
     random.cluster.faults = {
         {hardware::FaultPlace::kNic, random.cluster.nics_per_node, *rc::gen::element(0.0, 0.4)}};
+  add_experts(random);
   return random;
 }
 

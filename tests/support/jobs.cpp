@@ -23,6 +23,16 @@ model::ModelSpec small_gpt() {
   return model;
 }
 
+model::ModelSpec small_mixture() {
+  model::ModelSpec model = small_gpt();
+  model.name = "small mixture";
+  model.experts.count = 16;
+  model.experts.per_token = 2;
+  model.experts.intermediate_size = 512;
+  model.experts.dense_layers = 1;
+  return model;
+}
+
 hardware::ClusterSpec round_cluster() {
   hardware::ClusterSpec cluster;
   cluster.name = "round";

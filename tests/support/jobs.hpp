@@ -9,6 +9,8 @@ namespace trainsim::tests {
 
 /// A small GPT: 8 layers, hidden 512, 8 heads, sequence 256, standard attention.
 model::ModelSpec small_gpt();
+/// The same whose layers but the first have 16 experts of width 512, of which a token visits two.
+model::ModelSpec small_mixture();
 /// Nodes of 8 GPUs with round numbers: NVLink 100 GB/s, one NIC of 10 GB/s per GPU, full bisection, 2 nodes a
 /// leaf.
 hardware::ClusterSpec round_cluster();

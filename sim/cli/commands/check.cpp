@@ -51,6 +51,12 @@ report::CheckReport check_report(const config::Experiment& experiment) {
     report.derived.emplace_back("tokens of a sequence per rank",
                                 std::to_string(experiment.model.sequence_length / plan.context_parallel));
   }
+  if (experiment.model.experts.active()) {
+    report.derived.insert(report.derived.begin() + 1,
+                          {"active parameters", report::count(model::active_parameters(experiment.model))});
+    report.derived.emplace_back("expert_tensor_parallel", std::to_string(plan.expert_tensor()));
+    report.derived.emplace_back("expert data parallel", std::to_string(plan.expert_data_parallel()));
+  }
   return report;
 }
 

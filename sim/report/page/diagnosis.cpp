@@ -36,7 +36,7 @@ struct CauseText {
   const char* text;
 };
 
-constexpr std::array<CauseText, 9> kCauseTexts = {{
+constexpr std::array<CauseText, 10> kCauseTexts = {{
     {Cause::kBubble, "Bubble",
      "Stages wait while the pipeline fills and drains, and wherever one stage is slower than the others."},
     {Cause::kTensorCommunication, "Tensor-parallel communication",
@@ -52,6 +52,8 @@ constexpr std::array<CauseText, 9> kCauseTexts = {{
      "could not hide."},
     {Cause::kEmbeddingCommunication, "Embedding exchange",
      "The first and the last stage add up the gradients of the embedding that they share."},
+    {Cause::kExpertCommunication, "Expert exchange",
+     "Tokens are sent to the ranks of the experts that they visit, and back, and compute waits for them."},
     {Cause::kRecompute, "Recomputation",
      "Forward work is done again in backward, so that its activations need not be kept."},
     {Cause::kImbalance, "Imbalance", "Ranks wait for slower members of their groups."},

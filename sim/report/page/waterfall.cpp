@@ -17,7 +17,7 @@ struct Cost {
   const char* text;
 };
 
-constexpr std::array<Cost, 9> kCosts = {{
+constexpr std::array<Cost, 10> kCosts = {{
     {Cause::kRecompute, "Recomputation",
      "Forward work that is done again in backward, so that its activations need not be kept."},
     {Cause::kLaunch, "Kernel launches", "The GPU has run dry and waits for the host to launch kernels."},
@@ -30,6 +30,8 @@ constexpr std::array<Cost, 9> kCosts = {{
      "Compute waits for gradients to be reduced or parameters to be gathered."},
     {Cause::kEmbeddingCommunication, "Embedding exchange",
      "The first and the last stage add up the gradients of the embedding that they share."},
+    {Cause::kExpertCommunication, "Expert exchange",
+     "Compute waits for tokens on their way to their experts and back."},
     {Cause::kImbalance, "Imbalance",
      "Waiting for slower members of a group, or for the slowest rank to end."},
     {Cause::kBubble, "Pipeline bubble",

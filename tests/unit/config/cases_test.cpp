@@ -42,6 +42,38 @@ TEST_F(Cases, D05_FewerKeyValueHeadsThanRanksAreReplicatedWithAWarning) {
                                "replicated on 4 ranks"});
 }
 
+TEST_F(Cases, ExpertsAreAsWideAsAnMlpUnlessTheySayOtherwise) {
+  const Experiment run =
+      loaded(changed("intermediate_size: 96, experts: {count: 8, per_token: 2}", 8, "{expert_parallel: 4}"));
+  EXPECT_EQ(run.model.experts.count, 8);
+  EXPECT_EQ(run.model.experts.per_token, 2);
+  EXPECT_EQ(run.model.experts.intermediate_size, 96);
+  EXPECT_EQ(run.model.experts.shared_intermediate_size, 0);
+  EXPECT_EQ(run.model.experts.dense_layers, 0);
+  EXPECT_EQ(run.model.experts.layer_interval, 1);
+  EXPECT_EQ(run.model.experts.capacity_factor, 0);
+  EXPECT_EQ(run.model.experts.imbalance, 1);
+  EXPECT_EQ(run.plan.expert_parallel, 4);
+  EXPECT_EQ(run.plan.expert_tensor(), 1);
+  EXPECT_EQ(run.plan.expert_data_parallel(), 2);
+  // Without dense layers a gated model needs no width but that of the experts.
+  EXPECT_EQ(
+      loaded(changed("activation: swiglu, experts: {count: 8, per_token: 2, intermediate_size: 64}", 8, "{}"))
+          .model.experts.intermediate_size,
+      64);
+}
+
+TEST_F(Cases, LatentAttentionGivesTheWidthsOfHeads) {
+  const Experiment run = loaded(changed(
+      "latent_attention: {kv_lora_rank: 16, qk_nope_head_dim: 12, qk_rope_head_dim: 4, v_head_dim: 10}", 8,
+      "{}"));
+  EXPECT_EQ(run.model.latent.query_rank, 0);
+  EXPECT_EQ(run.model.latent.key_value_rank, 16);
+  EXPECT_EQ(run.model.head_dim, 16);
+  EXPECT_EQ(run.model.value_dim(), 10);
+  EXPECT_EQ(run.model.num_key_value_heads, run.model.num_attention_heads);
+}
+
 TEST_F(Cases, D10_TheDerivedGlobalBatchIsShown) {
   // It grows with the number of GPUs: 2 * 8 = 16, 2 * 16 = 32.
   EXPECT_EQ(default_of(loaded(configuration("{micro_batch_size: 2}", "gpus: 8\n")), "plan.global_batch_size"),

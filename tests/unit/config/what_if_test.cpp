@@ -121,10 +121,11 @@ TEST_F(WhatIf, UnknownNamesAreErrorsWithWhatMayBeMeant) {
             std::string::npos);
   EXPECT_NE(error("gpu.hbm=x2").find("did you mean 'gpu.hbm_bandwidth'?"), std::string::npos);
   EXPECT_NE(error("wheel=x2").find("'wheel' is not known; names are"), std::string::npos);
-  EXPECT_EQ(error("op.attn.speedup=2"),
-            "trainsim: error: --what-if op.attn.speedup=2: 'attn' is no operation; operations are matmul, "
-            "attention, "
-            "norm, activation, residual, rotary, embedding, loss, accumulation, optimizer or memory");
+  EXPECT_EQ(
+      error("op.attn.speedup=2"),
+      "trainsim: error: --what-if op.attn.speedup=2: 'attn' is no operation; operations are matmul, "
+      "attention, "
+      "norm, activation, residual, rotary, embedding, loss, accumulation, routing, optimizer or memory");
   EXPECT_NE(error("op.atention.speedup=2").find("(did you mean 'attention'?)"), std::string::npos);
   EXPECT_EQ(error("op.norm=2"),
             "trainsim: error: --what-if op.norm=2: write op.norm.speedup, as in op.norm.speedup=2");

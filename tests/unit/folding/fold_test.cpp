@@ -243,6 +243,56 @@ TEST(Folding, ASampleOfReplicasShowsAllThereIs) {
   }
 }
 
+/// The same with experts in groups inside nodes, and in groups over two nodes.
+TEST(Folding, ASampleKeepsGroupsOfExpertsWhole) {
+  for (const std::int64_t experts : {4, 16}) {
+    plan::ParallelPlan plan = tests::small_plan(128, 1, 2, 1);
+    plan.expert_parallel = experts;
+    const auto job = [&plan](bool sample) {
+      auto programs =
+          lowering::lower(tests::small_mixture(), plan, tests::round_cluster(), schedule::build(plan));
+      return build_job(plan, tests::round_cluster(), true, std::move(programs), {true, false, sample});
+    };
+    const program::Job whole = job(false);
+    const program::Job sampled = job(true);
+    // Two blocks of a node, or of two nodes, for each of two stages.
+    ASSERT_EQ(sample_replicas(tests::round_cluster(), plan).plan.gpus, experts == 4 ? 32 : 64);
+    ASSERT_EQ(whole.ranks.size(), sampled.ranks.size());
+    const auto time = [](const program::Job& each) {
+      return tests::in_child(
+                 [&] { return std::vector<double>{engine::make_simgrid_executor()->run(each).step_time}; })
+          .at(0);
+    };
+    EXPECT_NEAR(time(whole) / time(sampled), 1.0, 1e-9);
+  }
+}
+
+TEST(Folding, ExpertsExchangeInPairsAndReduceInRings) {
+  plan::ParallelPlan plan = tests::small_plan(16, 2, 1, 1);
+  plan.expert_parallel = 4;
+  const program::Job job =
+      build_job(plan, tests::round_cluster(), true, {program::Program{}}, {false, false});
+  const auto group_of = [&job](std::size_t rank, program::GroupKind kind) {
+    return job.groups[static_cast<std::size_t>(job.ranks[rank].groups[static_cast<std::size_t>(kind)])];
+  };
+  using Members = std::vector<std::uint32_t>;
+  // Ranks of a node are tensor 0, 1 of data 0, then of data 1, …: experts go over four data ranks.
+  const program::Group exchange = group_of(3, program::GroupKind::kExpert);
+  EXPECT_EQ(exchange.members, (Members{1, 3, 5, 7}));
+  EXPECT_EQ(exchange.pattern, program::Pattern::kPairs);
+  EXPECT_EQ(group_of(3, program::GroupKind::kExpertData).members, (Members{3, 11}));
+  // Experts that are not split are dealt out over all ranks.
+  plan.expert_tensor_parallel = 1;
+  const program::Job whole =
+      build_job(plan, tests::round_cluster(), true, {program::Program{}}, {false, false});
+  const auto& ranks = whole.ranks[3].groups;
+  const auto members = [&](program::GroupKind kind) {
+    return whole.groups[static_cast<std::size_t>(ranks[static_cast<std::size_t>(kind)])].members;
+  };
+  EXPECT_EQ(members(program::GroupKind::kExpert), (Members{0, 1, 2, 3}));
+  EXPECT_EQ(members(program::GroupKind::kExpertData), (Members{3, 7, 11, 15}));
+}
+
 double step_time(const hardware::ClusterSpec& cluster, const plan::ParallelPlan& plan, bool fold,
                  bool closed_form) {
   return tests::in_child([&] {

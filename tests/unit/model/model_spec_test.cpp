@@ -108,6 +108,74 @@ TEST(ModelParameters, OfEveryPresetAreThePublishedOnes) {
   }
 }
 
+/// What tokens pass through, as the models' authors print it: 12.9B of Mixtral 8x7B (announcement), 39B of
+/// 8x22B, 3.3B and 22B of Qwen3 (arXiv 2505.09388, table 2), 37B and 21B of DeepSeek-V3 and -V2 (arXiv
+/// 2412.19437, 2405.04434). They count embeddings in different ways, so within 3 %.
+TEST(ModelParameters, ActiveOnesOfPresetsAreThePublishedOnes) {
+  const std::vector<std::pair<const char*, double>> published = {
+      {"mixtral-8x7b", 12.9e9},  {"mixtral-8x22b", 39e9}, {"qwen3-30b-a3b", 3.3e9},
+      {"qwen3-235b-a22b", 22e9}, {"deepseek-v3", 37e9},   {"deepseek-v2", 21e9}};
+  for (const auto& [name, active] : published)
+    EXPECT_NEAR(active_parameters(config::load_model(name)), active, 0.03 * active) << name;
+  const ModelSpec dense = config::load_model("llama3-8b");
+  EXPECT_EQ(active_parameters(dense), total_parameters(dense));
+}
+
+/// The sizes of the tensors of the published checkpoint (Hugging Face, mistralai/Mixtral-8x7B-v0.1).
+TEST(ModelParameters, OfMixtralToTheLastOne) {
+  EXPECT_EQ(total_parameters(config::load_model("mixtral-8x7b")), 46'702'792'704.0);
+}
+
+TEST(ModelParameters, OfALayerWithExpertsByHand) {
+  ModelSpec model = gpt(6, 16, 4, 100);
+  model.linear_bias = false;
+  model.experts.count = 8;
+  model.experts.per_token = 2;
+  model.experts.intermediate_size = 32;
+  // Attention 4 * 256, norms 4 * 16, a router of 8 * 16, eight experts of 2 * 16 * 32.
+  EXPECT_EQ(layer_parameters(model, LayerKind::kExpert), 1024 + 64 + 128 + 8 * 1024);
+  // A dense layer has an MLP of 2 * 16 * 64 instead.
+  EXPECT_EQ(layer_parameters(model), 1024 + 64 + 2048);
+  model.experts.shared_intermediate_size = 48;
+  EXPECT_EQ(layer_parameters(model, LayerKind::kExpert), 1024 + 64 + 128 + 8 * 1024 + 2 * 16 * 48);
+  EXPECT_EQ(total_parameters(model) - active_parameters(model), 6 * 6 * 1024);
+}
+
+TEST(ModelLayers, WithExpertsComeAfterDenseOnesAtAnInterval) {
+  ModelSpec model = gpt(6, 16, 4, 100);
+  const auto kinds = [&model] {
+    std::string text;
+    for (std::int64_t layer = 0; layer < model.num_layers; ++layer)
+      text += model.kind_of(layer) == LayerKind::kExpert ? 'E' : 'd';
+    return text;
+  };
+  EXPECT_EQ(kinds(), "dddddd");
+  model.experts.count = 8;
+  EXPECT_EQ(kinds(), "EEEEEE");
+  model.experts.dense_layers = 1;
+  EXPECT_EQ(kinds(), "dEEEEE");
+  model.experts.layer_interval = 2;
+  EXPECT_EQ(kinds(), "ddEdEd");
+  EXPECT_EQ(model.layers_of(LayerKind::kExpert), 2);
+}
+
+/// q: 16 -> 8 -> 2 heads of 4 + 2; k, v: 16 -> 5 + 2, 5 -> 2 heads of 4 and 3; output 2 * 3 -> 16; two norms.
+TEST(ModelParameters, OfLatentAttentionByHand) {
+  ModelSpec model = gpt(1, 16, 2, 100);
+  model.linear_bias = false;
+  model.head_dim = 6;
+  model.value_head_dim = 3;
+  model.latent = {8, 5, 2};
+  const double attention = 16 * 8 + 8 * 12 + 16 * 7 + 5 * (8 + 6) + 6 * 16 + 8 + 5;
+  EXPECT_EQ(layer_parameters(model), attention + 2 * 16 * 64 + 64);
+  model.latent.query_rank = 0;  // queries at once
+  EXPECT_EQ(layer_parameters(model), attention - 16 * 8 - 8 * 12 - 8 + 16 * 12 + 2 * 16 * 64 + 64);
+  // Scores over 6, values over 3: 2 s^2 (12 + 6); weights without norms, and the head's.
+  model.sequence_length = 32;
+  const double weights = 16 * 12 + 16 * 7 + 5 * (8 + 6) + 6 * 16 + 2 * 16 * 64 + 16 * 100;
+  EXPECT_EQ(model_flops(model, 1), 3 * (2 * 32 * weights + 2 * 32 * 32 * 18));
+}
+
 /// 12 L h^2 (1 + 13/12h + (V+s)/12Lh) of Narayanan et al., SC'21, which leaves out the final norm: 2 h.
 TEST(ModelParameters, OfGptsFollowTheFormulaOfSc21) {
   for (const ModelSpec& model : published_gpts()) {

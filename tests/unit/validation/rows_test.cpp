@@ -203,6 +203,22 @@ TEST(Rows, WhatIsMissingIsAssumedAndSaid) {
   EXPECT_EQ(text_at(row.config, "plan.recompute"), "none");
 }
 
+TEST(Rows, ExpertsAndLatentAttentionAreTranslated) {
+  std::string text = complete();
+  text.replace(text.find("seq: 1024"), 9,
+               "seq: 1024, attention: MLA q_lora1536, moe: {experts: 8, topk: 2, expert_ffn: 512, shared: 2, "
+               "dense_layers: 1}");
+  const Row row = only_row(text);
+  EXPECT_EQ(row.skipped, "");
+  EXPECT_EQ(text_at(row.config, "model.experts.count"), "8");
+  EXPECT_EQ(text_at(row.config, "model.experts.per_token"), "2");
+  EXPECT_EQ(text_at(row.config, "model.experts.intermediate_size"), "512");
+  EXPECT_EQ(text_at(row.config, "model.experts.shared_intermediate_size"), "1024");
+  EXPECT_EQ(text_at(row.config, "model.experts.dense_layers"), "1");
+  EXPECT_EQ(text_at(row.config, "model.activation"), "swiglu");
+  EXPECT_EQ(text_at(row.config, "model.latent_attention.kv_lora_rank"), "512");
+}
+
 TEST(Rows, WhatCannotBeAssumedIsAReasonToSkip) {
   const auto skipped = [](const std::string& old, const std::string& now) {
     std::string text = complete();
@@ -213,8 +229,8 @@ TEST(Rows, WhatCannotBeAssumedIsAReasonToSkip) {
   EXPECT_EQ(skipped("kind: train_step", "kind: lora"), "rows of kind 'lora' are not simulated");
   EXPECT_EQ(skipped("tier: A", "tier: C"), "tier C: a secondary source");
   EXPECT_EQ(skipped("iteration_time_s: 1.5", "tflops: 3"), "neither time nor memory was measured");
-  EXPECT_EQ(skipped("seq: 1024", "seq: 1024, moe: {experts: 8}"),
-            "mixture-of-experts models are not supported by this version");
+  EXPECT_EQ(skipped("seq: 1024", "seq: 1024, attention: linear"),
+            "attention 'linear' is not supported by this version");
 }
 
 TEST(Rows, MemoryIsReadInTheUnitAndKindThatItIsGivenIn) {

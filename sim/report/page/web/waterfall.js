@@ -38,7 +38,7 @@ const stageParts = [
   ["optimizer", "Optimizer", ["optimizer"]],
   ["communication", "Communication waited for",
     ["tensor_communication", "pipeline_communication", "data_communication", "embedding_communication",
-      "context_communication"]],
+      "context_communication", "expert_communication"]],
   ["launch", "Launches", ["launch"]],
   ["waiting", "Bubble and imbalance", ["bubble", "imbalance"]],
 ];
