@@ -12,7 +12,7 @@ enum class Algorithm : std::uint8_t {
   kTree,
   /// The switch of a node adds up what the members send it (NVLink SHARP); all-reduces only.
   kInSwitch,
-  /// Every member sends to every other; all-to-all only.
+  /// Members send to each other directly: all-to-all, and shifts around a ring.
   kPairs,
 };
 /// Name for configurations and tables: "ring", "tree", "in-switch", "pairs".

@@ -45,7 +45,9 @@ struct Split {
   std::int64_t tensor = 1;
   std::int64_t pipeline = 1;
   std::int64_t data = 1;
-  std::int64_t gpus() const { return tensor * pipeline * data; }
+  /// As the plan has it.
+  std::int64_t context = 1;
+  std::int64_t gpus() const { return tensor * context * pipeline * data; }
 };
 
 /// Splits in ascending order of their GPUs; with as many GPUs the one with less tensor and pipeline
@@ -56,7 +58,7 @@ std::vector<Split> splits(const Experiment& experiment) {
     for (std::int64_t pipeline = 1; pipeline <= experiment.model.num_layers; ++pipeline) {
       if (experiment.model.num_layers % pipeline != 0) continue;
       for (std::int64_t data = 1; data <= kMostDataParallel; data *= 2)
-        list.push_back({tensor, pipeline, data});
+        list.push_back({tensor, pipeline, data, experiment.plan.context_parallel});
     }
   }
   std::stable_sort(list.begin(), list.end(), [](const Split& a, const Split& b) {
@@ -101,7 +103,8 @@ report::FleetAnswer fewest_gpus(const Subject& subject, const Experiment& experi
     if (!plan.pipeline_layout.empty()) overrides.emplace_back("plan.pipeline_layout=[]");
     if (!fits(subject, overrides)) continue;
     const std::string note = "(TP" + std::to_string(split.tensor) + " PP" + std::to_string(split.pipeline) +
-                             " DP" + std::to_string(split.data) + ", the rest of the plan as it is)";
+                             (split.context > 1 ? " CP" + std::to_string(split.context) : "") + " DP" +
+                             std::to_string(split.data) + ", the rest of the plan as it is)";
     return {"Fewest GPUs that it fits on", split.gpus(), note};
   }
   return {"Fewest GPUs that it fits on", 0,

@@ -20,6 +20,8 @@ using config::Experiment;
 constexpr int kMostTogether = 3;
 constexpr std::size_t kMostCombined = 8;
 constexpr std::size_t kMostTimed = 12;
+/// Tokens of a sequence on a rank from which it is worth sharing; shorter ones usually fit otherwise.
+constexpr std::int64_t kLongSequence = 16'384;
 
 /// The same sharding with what its framework can offload; empty where that is nothing, or happens already.
 std::string with_offload(const plan::ParallelPlan& plan) {
@@ -31,7 +33,8 @@ std::string with_offload(const plan::ParallelPlan& plan) {
 }
 
 /// Changes that are worth a try, as lists of overrides.
-std::vector<Overrides> candidates(const plan::ParallelPlan& plan) {
+std::vector<Overrides> candidates(const Experiment& experiment) {
+  const plan::ParallelPlan& plan = experiment.plan;
   std::vector<Overrides> list;
   using plan::RecomputeGranularity;
   if (plan.recompute.granularity != RecomputeGranularity::kFull) {
@@ -42,7 +45,7 @@ std::vector<Overrides> candidates(const plan::ParallelPlan& plan) {
     list.push_back({"plan.recompute=full"});
   }
   if (plan.tensor_parallel > 1 && !plan.sequence_parallel) list.push_back({"plan.sequence_parallel=true"});
-  if (plan.data_parallel > 1) {
+  if (plan.data_context_ranks() > 1) {
     if (plan.sharding == plan::Sharding::kNone) list.push_back({"plan.sharding=zero1"});
     if (plan.sharding != plan::Sharding::kZero3 && plan.pipeline_parallel == 1)
       list.push_back({"plan.sharding=zero3"});
@@ -50,6 +53,14 @@ std::vector<Overrides> candidates(const plan::ParallelPlan& plan) {
   if (const std::string offload = with_offload(plan); !offload.empty()) list.push_back({offload});
   if (plan.micro_batch_size % 2 == 0) {
     list.push_back({assignment("plan.micro_batch_size", plan.micro_batch_size / 2),
+                    assignment("plan.global_batch_size", plan.global_batch_size)});
+  }
+  // Of a long sequence's activations and logits every further rank takes a share; replicas take none.
+  const bool shares = experiment.model.attention != model::Attention::kStandard &&
+                      experiment.model.sequence_length / plan.context_parallel >= kLongSequence;
+  if (plan.data_parallel % 2 == 0 && shares) {
+    list.push_back({assignment("plan.context_parallel", 2 * plan.context_parallel),
+                    assignment("plan.data_parallel", plan.data_parallel / 2),
                     assignment("plan.global_batch_size", plan.global_batch_size)});
   }
   if (plan.data_parallel % 2 == 0) {
@@ -134,7 +145,7 @@ report::MemoryChange change_of(const Candidate& candidate, Seconds base) {
 std::vector<report::MemoryChange> memory_changes(const Subject& subject, const Experiment& experiment,
                                                  std::size_t most) {
   std::vector<Candidate> single;
-  for (const Overrides& change : candidates(experiment.plan)) {
+  for (const Overrides& change : candidates(experiment)) {
     if (auto candidate = candidate_of(subject, change)) single.push_back(std::move(*candidate));
   }
   sort_by_memory(single);

@@ -13,7 +13,7 @@ PlanBase read_plan_base(const Subject& subject, const char* command) {
   PlanBase result{subject, config::load(subject.name, subject.overrides), {}};
   config::Experiment& experiment = result.experiment;
   const std::string where = subject.name + ": error: ";
-  if (experiment.plan.profile) {
+  if (!experiment.plan.profile.empty()) {
     throw InputError(where +
                      "plan.profile: measured times of one plan's stages say nothing of other plans; " +
                      command + " needs a configuration without it");

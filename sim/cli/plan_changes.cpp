@@ -63,7 +63,7 @@ void add_chunks(const Experiment& experiment, std::vector<Candidate>& list) {
 }
 
 void add_recomputation(const ParallelPlan& plan, std::vector<Candidate>& list) {
-  if (plan.profile) return;
+  if (!plan.profile.empty()) return;
   const RecomputeGranularity now = plan.recompute.granularity;
   if (now != RecomputeGranularity::kNone) list.push_back({"No recomputation", {"plan.recompute=none"}});
   if (now != RecomputeGranularity::kSelective)
@@ -75,7 +75,7 @@ void add_splits(const ParallelPlan& plan, std::vector<Candidate>& list) {
   const std::int64_t tensor = plan.tensor_parallel;
   const std::int64_t pipeline = plan.pipeline_parallel;
   const auto add = [&](std::int64_t t, std::int64_t p) {
-    const std::int64_t data = plan.gpus / (t * p);
+    const std::int64_t data = plan.gpus / (t * plan.context_parallel * p);
     std::string label;
     const auto name = [&label](const char* dimension, std::int64_t from, std::int64_t to) {
       if (from == to) return;
@@ -102,14 +102,14 @@ void add_switches(const ParallelPlan& plan, std::vector<Candidate>& list) {
   if (plan.tensor_parallel > 1 && !plan.overlap_tensor_communication)
     list.push_back(
         {"Tensor-parallel communication beside compute", {"plan.overlap_tensor_communication=true"}});
-  if (plan.data_parallel > 1) {
+  if (plan.data_context_ranks() > 1) {
     if (plan.sharding == plan::Sharding::kNone) list.push_back({"ZeRO-1", {"plan.sharding=zero1"}});
     if (!plan.overlap_gradient_reduction)
       list.push_back({"Gradient reduction beside backward", {"plan.overlap_gradient_reduction=true"}});
     if (plan.sharding == plan::Sharding::kZero1 && !plan.overlap_parameter_gather)
       list.push_back({"Parameter gathering beside forward", {"plan.overlap_parameter_gather=true"}});
   }
-  if (plan.launch == plan::Launch::kEager && !plan.profile)
+  if (plan.launch == plan::Launch::kEager && plan.profile.empty())
     list.push_back({"CUDA graphs", {"software.launch=cuda-graph"}});
 }
 
@@ -139,7 +139,7 @@ std::vector<Candidate> candidates(const Experiment& experiment) {
   add_batches(experiment.plan, list);
   add_chunks(experiment, list);
   add_recomputation(experiment.plan, list);
-  if (!experiment.plan.profile) add_splits(experiment.plan, list);
+  if (experiment.plan.profile.empty()) add_splits(experiment.plan, list);
   add_switches(experiment.plan, list);
   if (gives_accumulation(experiment)) {
     for (Candidate& candidate : list) state_accumulation(experiment.plan, candidate.overrides);

@@ -16,7 +16,7 @@ std::string assignment(const char* key, std::int64_t value) {
 }
 
 Overrides with_split(const plan::ParallelPlan& plan, std::int64_t tensor, std::int64_t pipeline) {
-  const std::int64_t data = plan.gpus / (tensor * pipeline);
+  const std::int64_t data = plan.gpus / (tensor * plan.context_parallel * pipeline);
   return {assignment("plan.tensor_parallel", tensor), assignment("plan.pipeline_parallel", pipeline),
           assignment("plan.data_parallel", data),
           assignment("plan.global_batch_size", plan.global_batch_size)};

@@ -218,7 +218,7 @@ void read_sharding(Section& section, ParallelPlan& plan) {
 
 /// The data-parallel degree that uses all GPUs, at least 1.
 void read_data_parallel(Section& section, ParallelPlan& plan) {
-  const std::int64_t grid = std::max<std::int64_t>(1, plan.tensor_parallel * plan.pipeline_parallel);
+  const std::int64_t grid = std::max<std::int64_t>(1, plan.replica_gpus());
   const std::int64_t derived = std::max<std::int64_t>(1, plan.gpus / grid);
   plan.data_parallel = section.defaulted("data_parallel", as_count(kDegree), std::to_string(derived));
 }
@@ -256,7 +256,7 @@ std::string batch_fault(const ParallelPlan& plan, std::int64_t accumulation) {
   std::string cure = "; write " + std::to_string(product) + ", or leave one of the three out";
   if (plan.global_batch_size % per_rank == 0) {
     const std::int64_t ranks = plan.global_batch_size / per_rank;
-    const std::int64_t gpus = ranks * plan.tensor_parallel * plan.pipeline_parallel;
+    const std::int64_t gpus = ranks * plan.replica_gpus();
     cure += "; with data_parallel " + std::to_string(ranks) + " (gpus: " + std::to_string(gpus) +
             ") it would be true";
   }
@@ -269,9 +269,9 @@ std::string batch_fault(const ParallelPlan& plan, std::int64_t accumulation) {
 void check_batch(Section& section, const ParallelPlan& plan, std::optional<std::int64_t> accumulation) {
   const bool all_given = accumulation && section.raw("global_batch_size") != nullptr;
   const bool reliable =
-      section.all_read({"gpus", "plan.tensor_parallel", "plan.pipeline_parallel", "plan.data_parallel",
-                        "plan.micro_batch_size", "plan.global_batch_size"}) &&
-      plan.gpus == plan.tensor_parallel * plan.pipeline_parallel * plan.data_parallel;
+      section.all_read({"gpus", "plan.tensor_parallel", "plan.context_parallel", "plan.pipeline_parallel",
+                        "plan.data_parallel", "plan.micro_batch_size", "plan.global_batch_size"}) &&
+      plan.gpus == plan.replica_gpus() * plan.data_parallel;
   if (!all_given || !reliable) return;
   if (plan.global_batch_size == plan.micro_batch_size * *accumulation * plan.data_parallel) return;
   section.fail("global_batch_size", batch_fault(plan, *accumulation));
@@ -349,17 +349,28 @@ void read_placement(Section& section, ParallelPlan& plan) {
     plan.nodes.insert(plan.nodes.end(), range.begin(), range.end());
 }
 
+plan::StageProfile read_times(Section& section) {
+  const plan::StageProfile times = {section.required("forward", as_quantity(Dimension::kTime)),
+                                    section.required("backward", as_quantity(Dimension::kTime))};
+  section.finish();
+  return times;
+}
+
 void read_profile(Section& section, ParallelPlan& plan) {
-  std::optional<Section> profile = section.mapping("profile", false);
-  if (!profile) return;
+  const Value* value = section.raw("profile");
+  if (value != nullptr && value->kind == Kind::kList) {
+    if (value->items.empty()) section.fail("profile", "names no stage; leave it out, or give times of each");
+    for (Section& stage : section.mappings("profile")) plan.profile.push_back(read_times(stage));
+  } else if (std::optional<Section> all = section.mapping(
+                 "profile", false, "a mapping with the times of all stages, or a list of them")) {
+    plan.profile.push_back(read_times(*all));
+  }
+  if (plan.profile.empty()) return;
   if (plan.recompute.automatic) {
     section.fail("recompute",
                  "auto can't be chosen by times that plan.profile has measured; write what they were "
                  "measured with: none, selective or full");
   }
-  plan.profile = plan::StageProfile{profile->required("forward", as_quantity(Dimension::kTime)),
-                                    profile->required("backward", as_quantity(Dimension::kTime))};
-  profile->finish();
 }
 
 }  // namespace
@@ -368,7 +379,11 @@ void read_plan(Section& section, ParallelPlan& plan) {
   plan.tensor_parallel = section.defaulted("tensor_parallel", as_count(kDegree), "1");
   plan.pipeline_parallel = section.defaulted("pipeline_parallel", as_count(kDegree), "1");
   plan.virtual_pipeline = section.defaulted("virtual_pipeline", as_count(kDegree), "1");
-  read_unsupported_degree(section, "context_parallel");
+  plan.context_parallel = section.defaulted("context_parallel", as_count(kDegree), "1");
+  using plan::ContextCommunication;
+  const auto exchanges = as_choice(
+      words({ContextCommunication::kP2p, ContextCommunication::kAllGather, ContextCommunication::kAllToAll}));
+  plan.context_communication = section.defaulted("context_communication", exchanges, "p2p");
   read_unsupported_degree(section, "expert_parallel");
   read_data_parallel(section, plan);
   plan.sequence_parallel = section.defaulted("sequence_parallel", as_flag(), "false");

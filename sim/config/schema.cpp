@@ -80,7 +80,7 @@ cluster:
   nics_per_node: 1
   intra_node: {kind: links, links: [{}]}
   fabric: {kind: dragonfly}
-plan: {sharding: zero3}
+plan: {sharding: zero3, profile: [{}]}
 )",
     R"(
 cluster:

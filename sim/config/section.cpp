@@ -20,6 +20,8 @@ const std::map<std::string_view, std::string_view> kOtherNames = {
     {"vpp", "virtual_pipeline"},
     {"dp", "data_parallel"},
     {"cp", "context_parallel"},
+    {"context_parallel_size", "context_parallel"},
+    {"cp_comm_type", "context_communication"},
     {"ep", "expert_parallel"},
     {"mbs", "micro_batch_size"},
     {"micro_batch", "micro_batch_size"},

@@ -114,21 +114,21 @@ program::Kernel KernelModel::matmul(std::string name, const MatmulShape& shape,
 }
 
 Flops attention_flops(const AttentionShape& shape, bool backward) {
-  const double scores =
-      static_cast<double>(shape.batch * shape.heads * shape.sequence) * static_cast<double>(shape.sequence);
+  const double scores = static_cast<double>(shape.batch * shape.heads * shape.sequence) *
+                        static_cast<double>(shape.key_count());
   return (backward ? 4.0 : 2.0) * scores * static_cast<double>(shape.head_dim + shape.value_dim);
 }
 
 program::Kernel KernelModel::attention(std::string name, const AttentionShape& shape, bool backward) const {
-  const double tokens = static_cast<double>(shape.batch * shape.sequence);
-  const double width =
-      static_cast<double>((shape.heads + shape.key_value_heads) * (shape.head_dim + shape.value_dim));
+  const double vectors = static_cast<double>(
+      shape.batch * (shape.sequence * shape.heads + shape.key_count() * shape.key_value_heads));
+  const double width = static_cast<double>(shape.head_dim + shape.value_dim);
   program::Kernel kernel;
   kernel.name = std::move(name);
   kernel.kind = program::KernelKind::kAttention;
   kernel.flops = attention_flops(shape, backward);
   // Forward moves queries, keys, values and the output; backward their gradients as well.
-  kernel.bytes = (backward ? 2.0 : 1.0) * tokens * width * element_bytes();
+  kernel.bytes = (backward ? 2.0 : 1.0) * vectors * width * element_bytes();
   const Seconds memory = kernel.bytes / (gpu_.memory_bandwidth * gpu_.memory_efficiency);
   kernel.seconds =
       std::max(attention_seconds(shape, backward), memory) + gpu_.kernel_overhead + gpu_.attention_overhead;
@@ -136,7 +136,7 @@ program::Kernel KernelModel::attention(std::string name, const AttentionShape& s
 }
 
 /// Tiles of queries, one per multiprocessor at a time; with a causal mask the last tile of a head is the
-/// longest and the mean one half as long.
+/// longest and the mean one half as long, else all are as long.
 Seconds KernelModel::attention_seconds(const AttentionShape& shape, bool backward) const {
   const AttentionPass& pass = backward ? kAttentionBackward : kAttentionForward;
   const double width = static_cast<double>(shape.head_dim + shape.value_dim) / 2.0;
@@ -145,9 +145,10 @@ Seconds KernelModel::attention_seconds(const AttentionShape& shape, bool backwar
   if (std::max(shape.head_dim, shape.value_dim) > 128) efficiency *= pass.wide_heads;
   const double rate = peak_ * efficiency;
   const double sequence = static_cast<double>(shape.sequence);
-  const double row = pass.multiplies * 2.0 * (sequence + kQueryTile) * width;
+  const double keys = static_cast<double>(shape.key_count()) + (shape.causal ? kQueryTile : 0.0);
+  const double row = pass.multiplies * 2.0 * keys * width;
   const double rows = static_cast<double>(shape.batch * shape.heads) * sequence;
-  const Seconds work = rows * row / 2.0 / rate;
+  const Seconds work = rows * row / (shape.causal ? 2.0 : 1.0) / rate;
   const Seconds longest = kQueryTile * row / (rate / total_multiprocessors_);
   return std::max(pass.shortest * longest, work + pass.tail * longest);
 }

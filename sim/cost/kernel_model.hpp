@@ -28,7 +28,8 @@ struct MatmulOutput {
   bool accumulate = false;
 };
 
-/// Fused self-attention of `batch` sequences; `heads` and `key_value_heads` are those on this rank.
+/// Fused attention of `batch` sequences, or of parts of them; `heads` and `key_value_heads` are those on this
+/// rank.
 struct AttentionShape {
   std::int64_t batch = 1;
   std::int64_t sequence = 1;
@@ -39,6 +40,11 @@ struct AttentionShape {
   std::int64_t value_dim = 1;
   /// Whether the kernels are those of FlashAttention 1.
   bool first_generation = false;
+  /// Keys of each sequence; 0 = as many as queries.
+  std::int64_t keys = 0;
+  /// Whether a mask leaves the mean query half of the keys, and the last ones all; else every query sees all.
+  bool causal = true;
+  std::int64_t key_count() const { return keys > 0 ? keys : sequence; }
 };
 
 /// Operations of fused attention without the mask: forward two multiplies (scores, values), backward four;

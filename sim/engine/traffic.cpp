@@ -26,6 +26,8 @@ TrafficKind kind_of(GroupKind group) {
     case GroupKind::kShard:
     case GroupKind::kReplica:
       return TrafficKind::kData;
+    case GroupKind::kContext:
+      return TrafficKind::kContext;
     case GroupKind::kEmbedding:
       break;
   }

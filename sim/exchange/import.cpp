@@ -16,7 +16,10 @@
 #include "sim/config/utf8.hpp"
 #include "sim/exchange/deepspeed.hpp"
 #include "sim/exchange/huggingface.hpp"
+#include "sim/exchange/kineto.hpp"
+#include "sim/exchange/measured.hpp"
 #include "sim/exchange/megatron.hpp"
+#include "sim/exchange/megatron_timers.hpp"
 #include "sim/exchange/torchtitan.hpp"
 #include "sim/exchange/translation.hpp"
 
@@ -33,26 +36,59 @@ struct File {
 
 /// More than any configuration or script has.
 constexpr std::size_t kLargestFile = 1 << 20;
+/// More than a trace has that tools can still show.
+constexpr std::size_t kLargestMeasurement = std::size_t{1} << 30;
+
+/// Whether a file holds measured times and no plan.
+bool is_measured(SourceKind kind) {
+  return kind == SourceKind::kMegatronLog || kind == SourceKind::kKineto;
+}
 
 [[noreturn]] void fail(const std::string& file, const std::string& why) {
   throw InputError(file + ": error: " + why);
 }
 
-std::string read_file(const std::string& name) {
-  if (name == "-") return {std::istreambuf_iterator<char>(std::cin), {}};
+/// Appends at most as many bytes.
+void read_on(std::istream& stream, std::size_t bytes, std::string& text) {
+  const std::size_t start = text.size();
+  text.resize(start + bytes);
+  stream.read(text.data() + start, static_cast<std::streamsize>(bytes));
+  text.resize(start + static_cast<std::size_t>(stream.gcount()));
+}
+
+/// Reads a file and finds out what it is; of the kinds that may be large as much as there is.
+void read_stream(std::istream& stream, File& file) {
+  read_on(stream, kLargestFile + 1, file.text);
+  const bool more = file.text.size() > kLargestFile;
+  if (file.kind == SourceKind::kAuto && more) {
+    if (is_kineto_trace(file.text)) file.kind = SourceKind::kKineto;
+    if (is_timer_log(file.text)) file.kind = SourceKind::kMegatronLog;
+  }
+  constexpr std::size_t portion = std::size_t{1} << 24;
+  while (more && is_measured(file.kind) && stream && file.text.size() <= kLargestMeasurement)
+    read_on(stream, portion, file.text);
+}
+
+void read_file(const std::string& name, File& file) {
+  if (name == "-") return read_stream(std::cin, file);
   std::error_code error;
   if (std::filesystem::is_directory(name, error)) fail(name, "is a folder; give the files in it");
   std::ifstream stream(name, std::ios::binary);
   if (!stream) fail(name, std::filesystem::exists(name, error) ? "cannot be read" : "no such file");
-  std::string text(kLargestFile + 1, '\0');
-  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(stream.gcount()));
-  return text;
+  read_stream(stream, file);
 }
 
 void check_text(const File& file) {
-  if (file.text.size() > kLargestFile) fail(file.name, "is larger than 1 MiB; no configuration or script is");
+  if (is_measured(file.kind)) {
+    if (file.text.size() > kLargestMeasurement)
+      fail(file.name, "is larger than 1 GiB; record fewer steps, or cut the log");
+  } else if (file.text.size() > kLargestFile) {
+    fail(file.name, "is larger than 1 MiB; no configuration or script is");
+  }
+  if (file.text.starts_with("\x1f\x8b")) fail(file.name, "is compressed; unpack it with gunzip first");
   if (file.text.find_first_not_of(" \t\r\n") == std::string::npos) fail(file.name, "is empty");
+  // Logs may have colours and bytes of other programs.
+  if (is_measured(file.kind)) return;
   std::string_view rest = file.text;
   while (!rest.empty()) {
     const std::size_t size = config::code_point_bytes(rest);
@@ -64,6 +100,7 @@ void check_text(const File& file) {
 }
 
 SourceKind kind_of(const File& file) {
+  if (is_kineto_trace(file.text)) return SourceKind::kKineto;
   if (file.name.ends_with(".toml")) return SourceKind::kTorchtitan;
   const std::size_t first = file.text.find_first_not_of(" \t\r\n");
   if (file.text[first] == '{')
@@ -114,6 +151,31 @@ Translation translate_file(const File& file, const ImportRequest& request) {
   });
 }
 
+/// Adds what logs and traces measured to what the other files say.
+void add_measured(const std::vector<File>& files, Translation& all) {
+  const Setting* tensor = all.find("plan.tensor_parallel");
+  const bool split = tensor != nullptr && tensor->value != "1";
+  std::vector<Measurement> measurements;
+  std::string names;
+  for (const File& file : files) {
+    if (!is_measured(file.kind)) continue;
+    try {
+      measurements.push_back(file.kind == SourceKind::kKineto ? read_kineto_trace(file.text, split)
+                                                              : read_timer_log(file.text));
+    } catch (const InputError& error) {
+      throw InputError(file.name + ": " + error.what());
+    }
+    names += names.empty() ? "" : ", ";
+    names += file.name;
+  }
+  if (measurements.empty()) return;
+  try {
+    translate_measured(joined(std::move(measurements)), all);
+  } catch (const InputError& error) {
+    throw InputError(names + ": " + error.what());
+  }
+}
+
 /// What a check of the configuration finds.
 std::string check(const std::string& yaml) {
   config::Report report;
@@ -133,7 +195,9 @@ std::string check(const std::string& yaml) {
 Imported import_files(const ImportRequest& request) {
   std::vector<File> files;
   for (const std::string& name : request.files) {
-    File file = {name == "-" ? "standard input" : name, read_file(name), request.kind};
+    File file = {name == "-" ? "standard input" : name, "", request.kind};
+    read_file(name, file);
+    if (file.kind == SourceKind::kAuto && is_timer_log(file.text)) file.kind = SourceKind::kMegatronLog;
     check_text(file);
     if (file.kind == SourceKind::kAuto) file.kind = kind_of(file);
     files.push_back(std::move(file));
@@ -141,6 +205,7 @@ Imported import_files(const ImportRequest& request) {
   Translation all;
   bool scripts = false;
   for (const File& file : files) {
+    if (is_measured(file.kind)) continue;
     const bool script = file.kind == SourceKind::kMegatron;
     // Scripts are read as one: the first one's place is that of all.
     if (script && scripts) continue;
@@ -154,6 +219,7 @@ Imported import_files(const ImportRequest& request) {
             "--cluster");
   }
   if (request.gpus) all.set("gpus", *request.gpus, "--gpus");
+  add_measured(files, all);
   std::vector<std::string> names;
   names.reserve(files.size());
   for (const File& file : files) names.push_back(std::filesystem::path(file.name).filename().string());

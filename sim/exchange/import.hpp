@@ -20,6 +20,10 @@ enum class SourceKind {
   kDeepSpeed,
   /// A torchtitan job configuration (TOML).
   kTorchtitan,
+  /// The log of a run of Megatron-LM with timers.
+  kMegatronLog,
+  /// A trace of PyTorch's profiler (JSON).
+  kKineto,
 };
 
 /// What to import.

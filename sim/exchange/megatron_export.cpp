@@ -105,6 +105,10 @@ class Exporter {
   void degrees() {
     add("--tensor-model-parallel-size", plan_.tensor_parallel);
     add("--pipeline-model-parallel-size", plan_.pipeline_parallel);
+    if (plan_.context_parallel > 1) {
+      add("--context-parallel-size", plan_.context_parallel);
+      add("--cp-comm-type", to_string(plan_.context_communication));
+    }
     if (plan_.sequence_parallel && plan_.tensor_parallel > 1) add("--sequence-parallel");
     const std::vector<std::int64_t> layers = plan::stage_layers(plan_, model_);
     const bool even = std::adjacent_find(layers.begin(), layers.end(), std::not_equal_to<>()) == layers.end();
@@ -267,7 +271,7 @@ class Exporter {
 
   void limits() {
     if (!plan_.nodes.empty()) untold("plan.placement", "is a matter of the launcher");
-    if (plan_.profile) untold("plan.profile", "measured times are no options");
+    if (!plan_.profile.empty()) untold("plan.profile", "measured times are no options");
     if (plan_.expandable_segments)
       untold("memory.expandable_segments", "set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True");
   }

@@ -149,12 +149,12 @@ class Megatron {
         copy(old_name ? "--model-parallel-size" : "--tensor-model-parallel-size", "plan.tensor_parallel")
             .value_or(1);
     stages_ = copy("--pipeline-model-parallel-size", "plan.pipeline_parallel").value_or(1);
-    for (const auto& [option, path] : {std::pair("--context-parallel-size", "plan.context_parallel"),
-                                       std::pair("--expert-model-parallel-size", "plan.expert_parallel")}) {
-      const std::optional<std::int64_t> degree = arguments_.count(option);
-      if (!degree || *degree == 1) continue;
-      out_.set(path, *degree, option);
-      out_.remark(Reason::kUnsupported, arguments_.text(option), "`trainsim check` will refuse it");
+    context();
+    constexpr const char* experts = "--expert-model-parallel-size";
+    const std::optional<std::int64_t> degree = arguments_.count(experts);
+    if (degree && *degree > 1) {
+      out_.set("plan.expert_parallel", *degree, experts);
+      out_.remark(Reason::kUnsupported, arguments_.text(experts), "`trainsim check` will refuse it");
     }
     if (arguments_.has("--sequence-parallel") && tensor_ > 1)
       out_.set("plan.sequence_parallel", true, "--sequence-parallel");
@@ -164,7 +164,25 @@ class Megatron {
     if (arguments_.has("--use-tp-pp-dp-mapping"))
       out_.set("plan.order", std::string("tp-pp-dp"), "--use-tp-pp-dp-mapping");
     if (gpus_ && tensor_ > 0 && stages_ > 0)
-      replicas_ = *gpus_ / std::max<std::int64_t>(1, tensor_ * stages_);
+      replicas_ = *gpus_ / std::max<std::int64_t>(1, tensor_ * context_ * stages_);
+  }
+
+  void context() {
+    context_ = std::max<std::int64_t>(1, arguments_.count("--context-parallel-size").value_or(1));
+    const std::string type = arguments_.value("--cp-comm-type").value_or("p2p");
+    if (context_ == 1) return;
+    if (arguments_.values("--cp-comm-type").size() > 1)
+      out_.remark(Reason::kUnsupported, arguments_.text("--cp-comm-type"),
+                  "all layers exchange in one way; the first is taken");
+    out_.set("plan.context_parallel", context_, "--context-parallel-size");
+    if (type == "a2a+p2p") {
+      out_.remark(Reason::kUnsupported, "--cp-comm-type a2a+p2p",
+                  "the hierarchy of both is simulated as p2p");
+    } else if (type != "p2p" && type != "allgather") {
+      out_.set("plan.context_communication", type, "--cp-comm-type");
+    } else if (type == "allgather") {
+      out_.set("plan.context_communication", std::string("all_gather"), "--cp-comm-type");
+    }
   }
 
   PipelineSplit read_split() {
@@ -397,6 +415,7 @@ class Megatron {
   std::int64_t layers_ = 0;
   std::int64_t tensor_ = 1;
   std::int64_t stages_ = 1;
+  std::int64_t context_ = 1;
   std::int64_t replicas_ = 0;
   bool old_ = false;
   bool fsdp_ = false;

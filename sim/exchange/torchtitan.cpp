@@ -102,7 +102,6 @@ const std::set<std::string>& harmless_keys() {
       "activation_checkpoint.per_op_sac_force_recompute_mm_shapes_by_fqns",
       "compile.components",
       "compile.backend",
-      "parallelism.context_parallel_rotate_method",
       "training.dump_folder",
       "parallelism.pipeline_parallel_schedule_csv",
       "parallelism.enable_compiled_autograd"};
@@ -220,9 +219,7 @@ class Torchtitan {
     context_ = degree("context_parallel_degree", "plan.context_parallel");
     degree("expert_parallel_degree", "plan.expert_parallel");
     degree("expert_tensor_parallel_degree", "");
-    if (context_ > 1)
-      out_.remark(Reason::kUnsupported, "context_parallel_degree " + std::to_string(context_),
-                  "`trainsim check` will refuse it");
+    context_communication();
     if (tensor_ > 1) out_.set("plan.sequence_parallel", true, "torchtitan shards norms along the sequence");
     for (const char* key : {"disable_loss_parallel", "enable_loss_parallel"})
       flag({"parallelism." + std::string(key), "training." + std::string(key)});
@@ -230,6 +227,13 @@ class Torchtitan {
             .value_or(false))
       out_.remark(Reason::kUnsupported, "enable_async_tensor_parallel",
                   "tensor-parallel communication overlaps with weight gradients only");
+  }
+
+  /// PyTorch gathers keys and values ("allgather"), or passes them on ("alltoall", a shift by one).
+  void context_communication() {
+    const std::string way = text({"parallelism.context_parallel_rotate_method"}).value_or("allgather");
+    if (context_ == 1 || way == "alltoall") return;
+    out_.set("plan.context_communication", std::string("all_gather"), "context_parallel_rotate_method");
   }
 
   void data_parallel() {
@@ -251,13 +255,13 @@ class Torchtitan {
     const bool keeps = reshard == "never" || (reshard == "default" && stages_ > 1);
     const bool offloads =
         flag({"training.enable_cpu_offload", "experimental.enable_cpu_offload"}).value_or(false);
-    if (shards_ == 1) {
+    if (shards_ == 1 && context_ == 1) {
       out_.set("plan.sharding", std::string("none"), "data_parallel_shard_degree 1");
     } else if (!keeps && !offloads && (replicas_ == 1 || shards_ < 1)) {
       out_.set("plan.sharding", std::string("zero3"), "FSDP");
     } else {
       std::string value = "{stage: 3";
-      if (replicas_ > 1 && shards_ > 0) value += ", group: " + std::to_string(shards_);
+      if (replicas_ > 1 && shards_ > 0) value += ", group: " + std::to_string(shards_ * context_);
       if (keeps) value += ", reshard_after_forward: false";
       if (offloads) value += ", offload: {optimizer: cpu, parameters: cpu}";
       std::string origin = replicas_ > 1 && shards_ > 0 ? "hybrid FSDP" : "FSDP";

@@ -89,6 +89,7 @@ void Quotient::add_ranks(const plan::ParallelPlan& plan, program::Job& job) cons
     rank.stage = at.stage;
     rank.tensor_rank = at.tensor;
     rank.data_rank = at.data;
+    rank.context_rank = at.context;
     rank.program = static_cast<std::uint32_t>(at.stage);
     rank.slowdown = world_.slowdown[real];
     job.ranks.push_back(rank);
@@ -142,8 +143,8 @@ void Quotient::add_groups(program::Job& job) const {
       group.flows.clear();
     } else {
       group.protocols =
-          group.pattern == program::Pattern::kPairs
-              ? std::vector{pair_protocol(cluster_, inside_latency, between_latency)}
+          group.pattern != program::Pattern::kRings
+              ? std::vector{message_protocol(cluster_, group.pattern, inside_latency, between_latency)}
               : protocols_of(cluster_, group.size, group.nodes, inside_latency, between_latency);
     }
     for (const std::uint32_t member : group.members) {
@@ -201,7 +202,7 @@ void Quotient::add_links(program::Job& job) const {
 void scale(const plan::ParallelPlan& plan, const Sample& sample, program::Job& job) {
   for (program::Rank& rank : job.ranks) {
     rank.represents = rank.represents / sample.kept_blocks * sample.blocks;
-    rank.id = plan::rank_of(plan, {rank.tensor_rank, rank.data_rank, rank.stage});
+    rank.id = plan::rank_of(plan, {rank.tensor_rank, rank.data_rank, rank.stage, rank.context_rank});
   }
 }
 

@@ -123,8 +123,11 @@ class Choices {
 
 }  // namespace
 
-Protocol pair_protocol(const hardware::ClusterSpec& cluster, Seconds inside, Seconds between) {
-  return {Algorithm::kPairs, WireProtocol::kSimple, cluster.collective_latency, inside, between, 1.0};
+Protocol message_protocol(const hardware::ClusterSpec& cluster, program::Pattern pattern, Seconds inside,
+                          Seconds between) {
+  const bool pairs = pattern == program::Pattern::kPairs;
+  const Seconds base = pairs ? cluster.collective_latency : cluster.point_to_point_latency;
+  return {Algorithm::kPairs, WireProtocol::kSimple, base, inside, between, 1.0};
 }
 
 std::vector<Protocol> protocols_of(const hardware::ClusterSpec& cluster, std::int64_t size,

@@ -14,6 +14,7 @@ std::vector<program::Protocol> protocols_of(const hardware::ClusterSpec& cluster
                                             std::int64_t nodes, Seconds inside, Seconds between);
 
 /// How pairs of members exchange: NCCL sends and receives with its Simple protocol alone.
-program::Protocol pair_protocol(const hardware::ClusterSpec& cluster, Seconds inside, Seconds between);
+program::Protocol message_protocol(const hardware::ClusterSpec& cluster, program::Pattern pattern,
+                                   Seconds inside, Seconds between);
 
 }  // namespace trainsim::folding

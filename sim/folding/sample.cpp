@@ -9,9 +9,17 @@ namespace {
 
 /// Replicas of one stage that fill whole nodes, or 0 when they never do.
 std::int64_t replicas_per_block(const hardware::ClusterSpec& cluster, const plan::ParallelPlan& plan) {
-  const std::int64_t block = std::max<std::int64_t>(1, cluster.gpus_per_node / plan.tensor_parallel);
-  const bool whole_nodes = block * plan.tensor_parallel % cluster.gpus_per_node == 0;
+  const std::int64_t ranks = plan.tensor_parallel * plan.context_parallel;
+  const std::int64_t block = std::max<std::int64_t>(1, cluster.gpus_per_node / ranks);
+  const bool whole_nodes = block * ranks % cluster.gpus_per_node == 0;
   return whole_nodes && plan.data_parallel % block == 0 ? block : 0;
+}
+
+/// Nodes of a block that a ring over data- and context-parallel ranks passes through.
+std::int64_t ring_nodes_per_block(const hardware::ClusterSpec& cluster, const plan::ParallelPlan& plan,
+                                  std::int64_t block) {
+  const std::int64_t tensor = std::min(plan.tensor_parallel, cluster.gpus_per_node);
+  return std::max<std::int64_t>(1, block * plan.context_parallel * tensor / cluster.gpus_per_node);
 }
 
 }  // namespace
@@ -22,10 +30,11 @@ Sample sample_replicas(const hardware::ClusterSpec& cluster, const plan::Paralle
   const bool alike = cluster.fabric.is_non_blocking() && cluster.slow_gpus.empty() &&
                      cluster.faults.empty() && plan.order == plan::kTensorDataPipeline && plan.nodes.empty();
   // Groups that hold a copy of sharded state must lie within a block.
-  const bool split = plan.is_hybrid() && (block == 0 || block % plan.shard_ranks() != 0);
+  const bool split =
+      plan.is_hybrid() && (block == 0 || block * plan.context_parallel % plan.shard_ranks() != 0);
   // Rings of an odd number of nodes change rails where they close.
   const bool changes_rails = cluster.fabric.kind == hardware::FabricKind::kRailOnly && block > 0 &&
-                             plan.data_parallel / block % 2 == 1;
+                             plan.data_parallel / block * ring_nodes_per_block(cluster, plan, block) % 2 == 1;
   if (!alike || split || changes_rails || block == 0 || plan.data_parallel < 2 * block) return sample;
   sample.blocks = plan.data_parallel / block;
   sample.kept_blocks = 2;

@@ -29,13 +29,23 @@ class WorldBuilder {
 
   void add_tensor_groups(program::Pattern pattern);
   void add_data_groups();
+  void add_context_groups();
   void add_hybrid_groups(const std::vector<std::uint32_t>& members);
   void add_embedding_groups();
   void add_channels();
 
  private:
-  std::uint32_t rank(std::int64_t tensor, std::int64_t data, std::int64_t stage) const {
-    return static_cast<std::uint32_t>(plan::rank_of(plan_, Coordinates{tensor, data, stage}));
+  std::uint32_t rank(const Coordinates& at) const {
+    return static_cast<std::uint32_t>(plan::rank_of(plan_, at));
+  }
+  /// Calls `work` with the position of every rank of a stage whose tensor coordinate is 0: all data-parallel
+  /// and, within each, all context-parallel ones.
+  template <class Work>
+  void for_each_replica(std::int64_t stage, Work work) const {
+    Coordinates at{0, 0, stage};
+    for (at.data = 0; at.data < plan_.data_parallel; ++at.data) {
+      for (at.context = 0; at.context < plan_.context_parallel; ++at.context) work(at);
+    }
   }
   void add_group(GroupKind kind, const std::vector<std::uint32_t>& members,
                  program::Pattern pattern = program::Pattern::kRings);
@@ -171,20 +181,28 @@ void WorldBuilder::add_group(GroupKind kind, const std::vector<std::uint32_t>& m
   group.member_end = static_cast<std::uint32_t>(world_.members.size());
   group.flow_begin = static_cast<std::uint32_t>(world_.flows.size());
   const auto index = static_cast<std::uint32_t>(world_.groups.size());
-  pattern == program::Pattern::kPairs ? add_pairs(index, members) : add_rings(index, members);
+  switch (pattern) {
+    case program::Pattern::kRings:
+      add_rings(index, members);
+      break;
+    case program::Pattern::kPairs:
+      add_pairs(index, members);
+      break;
+    case program::Pattern::kNeighbours:
+      add_ring(index, members, 1.0);
+      break;
+  }
   group.flow_end = static_cast<std::uint32_t>(world_.flows.size());
   world_.groups.push_back(group);
 }
 
 void WorldBuilder::add_tensor_groups(program::Pattern pattern) {
   for (std::int64_t stage = 0; stage < plan_.pipeline_parallel; ++stage) {
-    for (std::int64_t data = 0; data < plan_.data_parallel; ++data) {
+    for_each_replica(stage, [&](Coordinates at) {
       std::vector<std::uint32_t> members;
-      for (std::int64_t tensor = 0; tensor < plan_.tensor_parallel; ++tensor) {
-        members.push_back(rank(tensor, data, stage));
-      }
+      for (at.tensor = 0; at.tensor < plan_.tensor_parallel; ++at.tensor) members.push_back(rank(at));
       add_group(GroupKind::kTensor, members, pattern);
-    }
+    });
   }
 }
 
@@ -192,9 +210,40 @@ void WorldBuilder::add_data_groups() {
   for (std::int64_t stage = 0; stage < plan_.pipeline_parallel; ++stage) {
     for (std::int64_t tensor = 0; tensor < plan_.tensor_parallel; ++tensor) {
       std::vector<std::uint32_t> members;
-      for (std::int64_t data = 0; data < plan_.data_parallel; ++data)
-        members.push_back(rank(tensor, data, stage));
+      for_each_replica(stage, [&](Coordinates at) {
+        at.tensor = tensor;
+        members.push_back(rank(at));
+      });
+      // As NCCL counts them, whatever the order of the axes.
+      std::sort(members.begin(), members.end());
       plan_.is_hybrid() ? add_hybrid_groups(members) : add_group(GroupKind::kData, members);
+    }
+  }
+}
+
+/// Ring attention passes keys and values on to the next rank, and so has one ring, unlike collectives.
+program::Pattern context_pattern(plan::ContextCommunication communication) {
+  switch (communication) {
+    case plan::ContextCommunication::kP2p:
+      return program::Pattern::kNeighbours;
+    case plan::ContextCommunication::kAllGather:
+      return program::Pattern::kRings;
+    case plan::ContextCommunication::kAllToAll:
+      break;
+  }
+  return program::Pattern::kPairs;
+}
+
+void WorldBuilder::add_context_groups() {
+  if (plan_.context_parallel < 2) return;
+  Coordinates at;
+  for (at.stage = 0; at.stage < plan_.pipeline_parallel; ++at.stage) {
+    for (at.data = 0; at.data < plan_.data_parallel; ++at.data) {
+      for (at.tensor = 0; at.tensor < plan_.tensor_parallel; ++at.tensor) {
+        std::vector<std::uint32_t> members;
+        for (at.context = 0; at.context < plan_.context_parallel; ++at.context) members.push_back(rank(at));
+        add_group(GroupKind::kContext, members, context_pattern(plan_.context_communication));
+      }
     }
   }
 }
@@ -215,12 +264,13 @@ void WorldBuilder::add_hybrid_groups(const std::vector<std::uint32_t>& members) 
 
 void WorldBuilder::add_embedding_groups() {
   if (plan_.pipeline_parallel < 2) return;
-  for (std::int64_t data = 0; data < plan_.data_parallel; ++data) {
-    for (std::int64_t tensor = 0; tensor < plan_.tensor_parallel; ++tensor) {
-      add_group(GroupKind::kEmbedding,
-                {rank(tensor, data, 0), rank(tensor, data, plan_.pipeline_parallel - 1)});
+  for_each_replica(0, [&](Coordinates first) {
+    for (first.tensor = 0; first.tensor < plan_.tensor_parallel; ++first.tensor) {
+      Coordinates last = first;
+      last.stage = plan_.pipeline_parallel - 1;
+      add_group(GroupKind::kEmbedding, {rank(first), rank(last)});
     }
-  }
+  });
 }
 
 void WorldBuilder::add_channels() {
@@ -234,12 +284,12 @@ void WorldBuilder::add_channels() {
     flow.group = kNoGroup;
     if (wraps || at.stage + 1 < p) {
       flow.peer = PeerKind::kNextStage;
-      flow.target = rank(at.tensor, at.data, (at.stage + 1) % p);
+      flow.target = rank({at.tensor, at.data, (at.stage + 1) % p, at.context});
       add_flow(flow);
     }
     if (wraps || at.stage > 0) {
       flow.peer = PeerKind::kPreviousStage;
-      flow.target = rank(at.tensor, at.data, (at.stage + p - 1) % p);
+      flow.target = rank({at.tensor, at.data, (at.stage + p - 1) % p, at.context});
       add_flow(flow);
     }
   }
@@ -259,6 +309,7 @@ World build_world(const plan::ParallelPlan& plan, const hardware::ClusterSpec& c
   WorldBuilder builder(plan, topology, cluster.gpus_per_node, world);
   builder.add_tensor_groups(tensor_pattern);
   builder.add_data_groups();
+  builder.add_context_groups();
   if (tied) builder.add_embedding_groups();
   builder.add_channels();
   return world;

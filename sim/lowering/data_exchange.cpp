@@ -11,7 +11,7 @@ void DataExchange::collective(program::Stream stream, GroupKind group, Collectiv
 }
 
 void DataExchange::reduce(program::Stream stream, double bytes) {
-  if (plan_.data_parallel < 2) return;
+  if (plan_.data_context_ranks() < 2) return;
   if (plan_.sharding == plan::Sharding::kNone) {
     collective(stream, GroupKind::kData, CollectiveOp::kAllReduce, bytes);
     return;

@@ -5,10 +5,11 @@
 
 namespace trainsim::lowering {
 
-/// Emits what data-parallel ranks exchange for a tensor of which every rank has a full copy before or after:
-/// gradients are reduced over all ranks, to the shards where state is sharded, and parameters gathered from
-/// shards. With hybrid sharding gradients are scattered within a shard group first, and each shard is then
-/// reduced over its replicas (Zhao et al. 2023, "PyTorch FSDP", section 3.2.2).
+/// Emits what data-parallel ranks, and context-parallel ones with them, exchange for a tensor of which every
+/// rank has a full copy before or after: gradients are reduced over all ranks, to the shards where state is
+/// sharded, and parameters gathered from shards. With hybrid sharding gradients are scattered within a shard
+/// group first, and each shard is then reduced over its replicas (Zhao et al. 2023, "PyTorch FSDP",
+/// section 3.2.2).
 class DataExchange {
  public:
   DataExchange(const plan::ParallelPlan& plan, Emitter& emit) : plan_(plan), emit_(emit) {}

@@ -16,7 +16,7 @@ RegisteredPass Emitter::register_pass(const Pass& pass) {
   // A host that waits for each kernel waits for each collective, too, before it launches what follows.
   Seconds launching = 0;
   for (const Step& step : pass) {
-    RegisteredPass::Item item{step.kind, step.cause, step.op, 0, step.bytes};
+    RegisteredPass::Item item{step.kind, step.cause, step.group, step.op, 0, step.bytes};
     if (step.kind == StepKind::kCompute) {
       item.segment = static_cast<std::uint32_t>(program_.segments.size());
       program_.segments.push_back(kernels_.segment(step.name, step.kernels));
@@ -46,17 +46,18 @@ void Emitter::emit(const RegisteredPass& pass) {
         break;
       }
       case StepKind::kCollective:
-        collective(Stream::kCompute, GroupKind::kTensor, item.op, item.amount, item.cause);
+        collective(Stream::kCompute, item.group, item.op, item.amount, item.cause);
         break;
       case StepKind::kStartCollective: {
+        const Stream stream = item.group == GroupKind::kContext ? Stream::kContext : Stream::kTensor;
         const std::uint32_t ready = record(Stream::kCompute);
-        wait(Stream::kTensor, ready, item.cause);
-        collective(Stream::kTensor, GroupKind::kTensor, item.op, item.amount, item.cause);
-        pending_event_ = record(Stream::kTensor);
+        wait(stream, ready, item.cause);
+        collective(stream, item.group, item.op, item.amount, item.cause);
+        pending_events_[static_cast<std::size_t>(item.group)] = record(stream);
         break;
       }
       case StepKind::kJoin:
-        wait(Stream::kCompute, pending_event_, item.cause);
+        wait(Stream::kCompute, pending_events_[static_cast<std::size_t>(item.group)], item.cause);
         break;
     }
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <array>
 #include <cstdint>
 #include <string>
 #include <unordered_map>
@@ -16,6 +17,7 @@ struct RegisteredPass {
   struct Item {
     StepKind kind = StepKind::kCompute;
     program::Cause cause = program::Cause::kForward;
+    program::GroupKind group = program::GroupKind::kTensor;
     program::CollectiveOp op = program::CollectiveOp::kAllReduce;
     std::uint32_t segment = 0;
     double amount = 0;
@@ -31,7 +33,8 @@ class Emitter {
 
   /// Registers the pass's compute steps as segments.
   RegisteredPass register_pass(const Pass& pass);
-  /// Emits a registered pass on the compute stream; overlapped collectives go to the tensor stream.
+  /// Emits a registered pass on the compute stream; overlapped collectives go to the stream of their
+  /// group.
   void emit(const RegisteredPass& pass);
 
   void allocate(program::MemoryCategory category, std::uint32_t tensor, Bytes bytes);
@@ -70,7 +73,8 @@ class Emitter {
 
   program::Program& program_;
   const cost::KernelModel& kernels_;
-  std::uint32_t pending_event_ = 0;
+  /// By group: when the overlapped collective that was started last ends.
+  std::array<std::uint32_t, program::kGroupKinds> pending_events_{};
   /// Where the program is: index of the slot and number of the layer, or -1.
   std::int32_t slot_ = -1;
   std::int32_t layer_ = -1;

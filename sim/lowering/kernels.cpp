@@ -16,8 +16,14 @@ constexpr double kMetricPasses = 18.0;
 }  // namespace
 
 KernelBook::KernelBook(const model::ModelSpec& model, const plan::ParallelPlan& plan,
-                       const cost::KernelModel& kernels, const RingEstimate& ring)
-    : model_(model), plan_(plan), kernels_(kernels), ring_(ring), shapes_(model, plan) {}
+                       const cost::KernelModel& kernels, const RingEstimate& ring,
+                       const RingEstimate& context_ring)
+    : model_(model),
+      plan_(plan),
+      kernels_(kernels),
+      ring_(ring),
+      context_ring_(context_ring),
+      shapes_(model, plan) {}
 
 Seconds KernelBook::overlapped_time(program::CollectiveOp op, double bytes) const {
   if (!plan_.overlap_tensor_communication || plan_.tensor_parallel == 1) return 0;
@@ -121,7 +127,7 @@ Kernels KernelBook::attention_core_backward() const {
 
 cost::AttentionShape KernelBook::attention_shape() const {
   return {plan_.micro_batch_size,
-          model_.sequence_length,
+          shapes_.sequence,
           shapes_.heads,
           shapes_.key_value_heads,
           shapes_.head_dim,

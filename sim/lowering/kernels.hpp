@@ -17,9 +17,9 @@ using Kernels = std::vector<program::Kernel>;
 /// element are derived in docs/modelling.md ("Memory-bound kernels").
 class KernelBook {
  public:
-  /// `ring` is that of the tensor-parallel group.
+  /// `ring` is that of the tensor-parallel group, `context_ring` that of the context-parallel one.
   KernelBook(const model::ModelSpec& model, const plan::ParallelPlan& plan, const cost::KernelModel& kernels,
-             const RingEstimate& ring);
+             const RingEstimate& ring, const RingEstimate& context_ring = {});
 
   Kernels norm_forward() const;
   Kernels norm_backward() const;
@@ -32,6 +32,24 @@ class KernelBook {
   /// Scores, softmax, dropout and values: what selective recomputation runs again.
   Kernels attention_core_forward() const;
   Kernels attention_core_backward() const;
+  /// The same where ranks share the sequence, by how they exchange it (context_attention.hpp).
+  /// A step of ring attention on a rank: its own part under the mask, or with the keys and values of another
+  /// rank that has sent them; `communication` is how long the next ones are on their way beside it. And what
+  /// puts the parts of the output together.
+  Kernels ring_attention(bool own, bool backward, Seconds communication) const;
+  Kernels ring_outputs() const;
+  /// Adds what a step of backward has made to the sums of the query gradients, and of those of keys and
+  /// values, which are on their way around the ring.
+  Kernels ring_gradients(bool own) const;
+  /// Attention over gathered keys and values, put in order before.
+  Kernels gathered_attention() const;
+  Kernels gathered_attention_backward() const;
+  /// Attention of whole sequences and a share of the heads, and changes of layout around an exchange of
+  /// `width` columns.
+  Kernels exchanged_attention(bool backward) const;
+  Kernels exchange_layout(std::int64_t width) const;
+  /// Time of a shift of `bytes` around the ring of context-parallel ranks, with nothing else on the network.
+  Seconds shift_time(double bytes) const;
   /// Embedding lookup, positions and dropout; and the scatter-add of its gradient.
   Kernels embedding_forward() const;
   Kernels embedding_backward() const;
@@ -71,6 +89,7 @@ class KernelBook {
   const plan::ParallelPlan& plan_;
   const cost::KernelModel& kernels_;
   RingEstimate ring_;
+  RingEstimate context_ring_;
   Shapes shapes_;
 };
 

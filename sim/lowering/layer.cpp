@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/lowering/context_attention.hpp"
 #include "sim/lowering/kernels.hpp"
 
 namespace trainsim::lowering {
@@ -35,6 +36,7 @@ class LayerBuilder {
  private:
   Kernels mlp_kernels() const;
   void repeat_mlp(Pass& pass) const;
+  void attention_core_backward(Pass& pass) const;
   void repeat_norm(Pass& pass) const {
     if (plan_.recompute.repeats(&plan::RecomputeModules::norm))
       add_compute(pass, "norm again", Cause::kRecompute, book_.norm_forward());
@@ -68,11 +70,16 @@ Pass LayerBuilder::forward() const {
   Pass pass;
   add_compute(pass, "norm", Cause::kForward, book_.norm_forward());
   gather_input(pass);
-  Kernels attention = book_.linear("qkv", qkv());
-  attention = joined(attention, book_.rotary());
-  attention = joined(attention, book_.attention_core_forward());
-  attention = joined(attention, book_.linear("attention output", attention_output()));
-  add_compute(pass, "attention", Cause::kForward, attention);
+  const Kernels projected = joined(book_.linear("qkv", qkv()), book_.rotary());
+  const Kernels output = book_.linear("attention output", attention_output());
+  if (shapes_.context_parallel > 1) {
+    add_compute(pass, "attention input", Cause::kForward, projected);
+    add_context_attention(pass, book_, plan_.context_communication, Cause::kForward);
+    add_compute(pass, "attention output", Cause::kForward, output);
+  } else {
+    add_compute(pass, "attention", Cause::kForward,
+                joined(joined(projected, book_.attention_core_forward()), output));
+  }
   reduce_output(pass);
   add_compute(pass, "residual + norm", Cause::kForward,
               joined(book_.residual_forward(), book_.norm_forward()));
@@ -116,6 +123,20 @@ void LayerBuilder::column_parallel_backward(Pass& pass, const char* name, const 
   add_join(pass);
 }
 
+void LayerBuilder::attention_core_backward(Pass& pass) const {
+  const bool again = plan_.recompute.repeats(&plan::RecomputeModules::core_attention);
+  if (shapes_.context_parallel > 1) {
+    if (again) add_context_attention(pass, book_, plan_.context_communication, Cause::kRecompute);
+    add_context_attention_backward(pass, book_, plan_.context_communication);
+    if (const Kernels rotary = book_.rotary(); !rotary.empty())
+      add_compute(pass, "attention input backward", Cause::kBackward, rotary);
+    return;
+  }
+  if (again) add_compute(pass, "attention core", Cause::kRecompute, book_.attention_core_forward());
+  add_compute(pass, "attention backward", Cause::kBackward,
+              joined(book_.attention_core_backward(), book_.rotary()));
+}
+
 Pass LayerBuilder::backward() const {
   Pass pass;
   add_compute(pass, "residual backward", Cause::kBackward, book_.residual_backward());
@@ -130,11 +151,7 @@ Pass LayerBuilder::backward() const {
   gather_input(pass);
   add_compute(pass, "attention output backward", Cause::kBackward,
               row_parallel_backward("attention output", attention_output()));
-  if (plan_.recompute.repeats(&plan::RecomputeModules::core_attention)) {
-    add_compute(pass, "attention core", Cause::kRecompute, book_.attention_core_forward());
-  }
-  add_compute(pass, "attention backward", Cause::kBackward,
-              joined(book_.attention_core_backward(), book_.rotary()));
+  attention_core_backward(pass);
   repeat_norm(pass);
   column_parallel_backward(pass, "qkv", qkv());
   add_compute(pass, "norm backward", Cause::kBackward, book_.norm_backward());
@@ -144,14 +161,17 @@ Pass LayerBuilder::backward() const {
 }  // namespace
 
 Shapes::Shapes(const model::ModelSpec& model, const plan::ParallelPlan& plan)
-    : tokens(plan.micro_batch_size * model.sequence_length),
+    : tokens(plan.micro_batch_size * model.sequence_length / plan.context_parallel),
+      sequence(model.sequence_length / plan.context_parallel),
       hidden(model.hidden_size),
       tensor_parallel(plan.tensor_parallel),
+      context_parallel(plan.context_parallel),
       heads(model.num_attention_heads / plan.tensor_parallel),
       key_value_heads(std::max<std::int64_t>(1, model.num_key_value_heads / plan.tensor_parallel)),
       head_dim(model.head_dim),
       query_width(heads * head_dim),
       key_value_width(key_value_heads * head_dim),
+      taken_key_width(plan.framework == plan::Framework::kMegatron ? key_value_width : query_width),
       ffn(model.intermediate_size / plan.tensor_parallel),
       mlp_inputs(model.gated() ? 2 : 1),
       vocab(model::padded_vocabulary(model.vocab_size, plan.vocab_padding, plan.tensor_parallel) /
@@ -163,8 +183,9 @@ Shapes::Shapes(const model::ModelSpec& model, const plan::ParallelPlan& plan)
 }
 
 LayerPasses layer_passes(const model::ModelSpec& model, const plan::ParallelPlan& plan,
-                         const cost::KernelModel& kernels, const RingEstimate& ring) {
-  const KernelBook book(model, plan, kernels, ring);
+                         const cost::KernelModel& kernels, const RingEstimate& ring,
+                         const RingEstimate& context_ring) {
+  const KernelBook book(model, plan, kernels, ring, context_ring);
   const LayerBuilder builder(model, plan, book);
   const auto ready = [&](Pass pass) {
     return simplify(std::move(pass), plan.tensor_parallel, plan.overlap_tensor_communication);

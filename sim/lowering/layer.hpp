@@ -12,14 +12,16 @@
 
 namespace trainsim::lowering {
 
-/// Sizes of one micro-batch on one tensor-parallel rank.
+/// Sizes of one micro-batch on one tensor- and context-parallel rank.
 struct Shapes {
   Shapes(const model::ModelSpec& model, const plan::ParallelPlan& plan);
 
-  /// Tokens of a micro-batch, b s.
+  /// Tokens of a micro-batch that this rank holds, b s / c; and of one sequence, s / c.
   std::int64_t tokens;
+  std::int64_t sequence;
   std::int64_t hidden;
   std::int64_t tensor_parallel;
+  std::int64_t context_parallel;
   /// Query and key/value heads of this rank; key/value heads are replicated when there are fewer than ranks.
   std::int64_t heads;
   std::int64_t key_value_heads;
@@ -27,6 +29,9 @@ struct Shapes {
   /// Width of queries, of keys (or values) and of the MLP on this rank.
   std::int64_t query_width;
   std::int64_t key_value_width;
+  /// Width of the keys that attention takes: as many heads as queries have where the framework repeats those
+  /// of a group.
+  std::int64_t taken_key_width;
   std::int64_t ffn;
   /// Projections into the MLP: 2 when gated.
   std::int64_t mlp_inputs;
@@ -39,6 +44,9 @@ struct Shapes {
   std::int64_t residual_elements;
   bool sequence_parallel;
 
+  /// Bytes of this rank's keys and values together as attention takes them, and of its queries.
+  Bytes key_value_bytes() const { return 2 * tokens * taken_key_width * element; }
+  Bytes query_bytes() const { return tokens * query_width * element; }
   /// Bytes of the whole residual-stream tensor.
   Bytes residual_bytes() const { return tokens * hidden * element; }
 };
@@ -66,9 +74,10 @@ struct LayerPasses {
   /// What full recomputation runs again before backward.
   Pass recompute;
 };
-/// `ring` is that of the tensor-parallel group.
+/// `ring` is that of the tensor-parallel group, `context_ring` that of the context-parallel one.
 LayerPasses layer_passes(const model::ModelSpec& model, const plan::ParallelPlan& plan,
-                         const cost::KernelModel& kernels, const RingEstimate& ring);
+                         const cost::KernelModel& kernels, const RingEstimate& ring,
+                         const RingEstimate& context_ring = {});
 
 /// A linear layer's weight on one tensor-parallel rank.
 struct LinearShape {

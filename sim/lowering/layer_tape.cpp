@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "sim/lowering/context_attention.hpp"
+
 namespace trainsim::lowering {
 
 namespace {
@@ -45,6 +47,12 @@ class LayerTape {
   };
   Heads heads(TensorId projected);
   TensorId core(const Heads& heads);
+  /// Whether ring attention keeps one more tensor of that size, as the peaks of SimuMax's runs show of
+  /// Transformer Engine; which one is not known.
+  bool keeps_ring_copy() const {
+    return shapes_.context_parallel > 1 && plan_.transformer_engine &&
+           plan_.context_communication == plan::ContextCommunication::kP2p;
+  }
   void standard_core(const Heads& heads, TensorId output, Repeat repeat);
   TensorId softmax(TensorId raw, Bytes scores, Repeat repeat);
   TensorId mlp(TensorId input);
@@ -139,8 +147,7 @@ TensorId LayerTape::add_residual(const std::string& name, TensorId branch, Tenso
 LayerTape::Heads LayerTape::heads(TensorId projected) {
   const bool grouped = shapes_.key_value_heads != shapes_.heads;
   const bool copied = model_.position_embedding == model::PositionEmbedding::kRotary || grouped;
-  const bool repeated = grouped && plan_.framework != plan::Framework::kMegatron;
-  const Bytes keys = width(repeated ? shapes_.query_width : shapes_.key_value_width);
+  const Bytes keys = width(shapes_.taken_key_width);
   const Bytes queries_and_keys = width(shapes_.query_width) + keys;
   Heads heads{};
   heads.queries_and_keys = copied ? tape_.tensor("queries and keys", queries_and_keys)
@@ -171,13 +178,21 @@ TensorId LayerTape::core(const Heads& heads) {
       tape_.tensor("query gradient in fp32", 4 * shapes_.tokens * shapes_.query_width + rows);
   std::vector<TensorId> keeps = heads.storage;
   keeps.insert(keeps.end(), {output, sums});
+  std::vector<TensorId> forward_buffers;
+  std::vector<TensorId> backward_buffers = {work};
+  add_context_buffers(tape_, shapes_, plan_.context_communication, forward_buffers, backward_buffers);
+  std::vector<TensorId> writes = {output, sums};
+  if (keeps_ring_copy()) {
+    writes.push_back(tape_.tensor("attention output or queries once more", shapes_.query_bytes()));
+    keeps.push_back(writes.back());
+  }
   tape_.add({"attention core",
              {heads.queries_and_keys, heads.values},
              {},
-             {output, sums},
+             writes,
              keeps,
-             {},
-             {work},
+             forward_buffers,
+             backward_buffers,
              repeat});
   return output;
 }

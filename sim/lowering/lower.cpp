@@ -31,16 +31,19 @@ Pass profiled(const char* name, const Pass& replaced, Cause cause, Seconds secon
   return pass;
 }
 
-/// Replaces all modelled times by measured ones: every virtual stage takes the same time, spread over its
-/// layers.
-void apply_profile(const plan::StageProfile& profile, StageContext& context) {
-  const auto chunks = static_cast<double>(context.plan.virtual_pipeline);
-  const auto layers =
-      static_cast<double>(context.model.num_layers) / static_cast<double>(context.plan.virtual_stages());
+/// Replaces all modelled times of a stage by measured ones, spread over its layers. Times of a stage like any
+/// other are those of as many layers as a stage has on average.
+void apply_profile(std::int64_t stage, StageContext& context) {
+  const plan::ParallelPlan& plan = context.plan;
+  const plan::StageProfile& profile = plan.profile_of(stage);
+  const double layers =
+      plan.profile.size() == 1
+          ? static_cast<double>(context.model.num_layers) / static_cast<double>(plan.pipeline_parallel)
+          : static_cast<double>(plan::layers_of_stage(plan, context.model, stage));
   context.layer.forward =
-      profiled("forward", context.layer.forward, Cause::kForward, profile.forward / chunks / layers);
+      profiled("forward", context.layer.forward, Cause::kForward, profile.forward / layers);
   context.layer.backward =
-      profiled("backward", context.layer.backward, Cause::kBackward, profile.backward / chunks / layers);
+      profiled("backward", context.layer.backward, Cause::kBackward, profile.backward / layers);
   // The measured backward holds the time of recomputation, but its operations depend on what is recomputed.
   context.layer.recompute = profiled("recomputation", context.layer.recompute, Cause::kRecompute, 0);
   context.ends.embedding_forward.clear();
@@ -99,23 +102,10 @@ cost::KernelModel kernel_model(const hardware::GpuSpec& gpu, const plan::Paralle
   return {gpu, peak_flops(gpu, plan), plan.element_bytes(), launch, blocking, plan.op_speedups};
 }
 
-namespace {
-
-std::int64_t layers_of_stage(const model::ModelSpec& model, const plan::ParallelPlan& plan,
-                             std::int64_t stage) {
-  const std::vector<std::int64_t> layers = plan::stage_layers(plan, model);
-  std::int64_t held = 0;
-  for (std::int64_t chunk = 0; chunk < plan.virtual_pipeline; ++chunk) {
-    held += layers[static_cast<std::size_t>(chunk * plan.pipeline_parallel + stage)];
-  }
-  return held;
-}
-
-}  // namespace
-
 std::int64_t stage_parameters(const model::ModelSpec& model, const plan::ParallelPlan& plan,
                               std::int64_t stage) {
-  std::int64_t parameters = layers_of_stage(model, plan, stage) * layer_parameters_per_rank(model, plan);
+  std::int64_t parameters =
+      plan::layers_of_stage(plan, model, stage) * layer_parameters_per_rank(model, plan);
   if (stage == 0) parameters += embedding_parameters_per_rank(model, plan);
   if (stage == plan.pipeline_parallel - 1) {
     parameters += head_parameters_per_rank(model, plan, plan.pipeline_parallel > 1);
@@ -126,7 +116,7 @@ std::int64_t stage_parameters(const model::ModelSpec& model, const plan::Paralle
 std::int64_t trained_stage_parameters(const model::ModelSpec& model, const plan::ParallelPlan& plan,
                                       std::int64_t stage) {
   if (!plan.lora.active()) return stage_parameters(model, plan, stage);
-  return layers_of_stage(model, plan, stage) * trained_layer_parameters_per_rank(model, plan);
+  return plan::layers_of_stage(plan, model, stage) * trained_layer_parameters_per_rank(model, plan);
 }
 
 /// Ring of a group of `size` with `inside` members per node, each of which has its share of the NICs.
@@ -146,8 +136,17 @@ RingEstimate tensor_ring(const hardware::ClusterSpec& cluster, const plan::Paral
 }
 
 RingEstimate data_ring(const hardware::ClusterSpec& cluster, const plan::ParallelPlan& plan) {
-  const std::int64_t size = plan.is_hybrid() ? plan.shard_ranks() : plan.data_parallel;
+  const std::int64_t size = plan.is_hybrid() ? plan.shard_ranks() : plan.data_context_ranks();
   return ring_estimate(cluster, size, std::min(size, plan::data_ranks_in_node(plan, cluster.gpus_per_node)));
+}
+
+RingEstimate context_ring(const hardware::ClusterSpec& cluster, const plan::ParallelPlan& plan) {
+  const std::int64_t inside = plan::context_ranks_in_node(plan, cluster.gpus_per_node);
+  const bool in_a_node = plan.context_parallel <= inside;
+  // A single ring passes from node to node through one NIC.
+  RingEstimate ring = ring_estimate(cluster, plan.context_parallel, in_a_node ? inside : 1);
+  ring.start = cluster.point_to_point_latency;
+  return ring;
 }
 
 std::vector<program::Program> lower(const model::ModelSpec& model, const plan::ParallelPlan& plan,
@@ -160,7 +159,7 @@ std::vector<program::Program> lower(const model::ModelSpec& model, const plan::P
                        schedule,
                        kernels,
                        Shapes(model, plan),
-                       layer_passes(model, plan, kernels, ring),
+                       layer_passes(model, plan, kernels, ring, context_ring(cluster, plan)),
                        build_ends(model, plan, kernels, ring),
                        TapeTraces(layer_tape(model, plan)),
                        TapeTraces(embedding_tape(model, plan)),
@@ -168,9 +167,9 @@ std::vector<program::Program> lower(const model::ModelSpec& model, const plan::P
                        plan::stage_layers(plan, model),
                        data_ring(cluster, plan),
                        host_share(cluster, plan)};
-  if (plan.profile) apply_profile(*plan.profile, context);
   std::vector<program::Program> programs(static_cast<std::size_t>(plan.pipeline_parallel));
   for (std::int64_t stage = 0; stage < plan.pipeline_parallel; ++stage) {
+    if (!plan.profile.empty()) apply_profile(stage, context);
     StageLowering(context, stage, programs[static_cast<std::size_t>(stage)]).lower();
   }
   return programs;
@@ -180,7 +179,7 @@ Seconds single_gpu_time(const model::ModelSpec& model, const plan::ParallelPlan&
                         const hardware::GpuSpec& gpu) {
   plan::ParallelPlan single = plan;
   single.gpus = single.tensor_parallel = single.pipeline_parallel = single.virtual_pipeline =
-      single.data_parallel = 1;
+      single.context_parallel = single.data_parallel = 1;
   single.sequence_parallel = false;
   single.recompute = {};
   single.sharding = plan::Sharding::kNone;
@@ -190,11 +189,12 @@ Seconds single_gpu_time(const model::ModelSpec& model, const plan::ParallelPlan&
   const auto parameters = static_cast<double>(trained_stage_parameters(model, single, 0));
   SingleGpu one(kernels);
   const auto optimizer = one.segments(optimizer_pass(single, kernels, parameters, parameters));
-  if (plan.profile) {
+  if (!plan.profile.empty()) {
     one.run(optimizer);
-    const auto slots =
-        static_cast<double>(single.micro_batches() * plan.pipeline_parallel * plan.tensor_parallel);
-    return slots * (plan.profile->forward + plan.profile->backward) + one.now();
+    Seconds micro_batch = 0;
+    for (std::int64_t stage = 0; stage < plan.pipeline_parallel; ++stage)
+      micro_batch += plan.profile_of(stage).forward + plan.profile_of(stage).backward;
+    return static_cast<double>(single.micro_batches() * plan.tensor_parallel * plan.context_parallel) * micro_batch + one.now();
   }
   const LayerPasses layer = layer_passes(model, single, kernels, {});
   const Ends ends = build_ends(model, single, kernels, {});

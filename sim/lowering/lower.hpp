@@ -37,6 +37,9 @@ RingEstimate tensor_ring(const hardware::ClusterSpec& cluster, const plan::Paral
 /// The same for a data-parallel group, whose members in a node have their share of its NICs.
 RingEstimate data_ring(const hardware::ClusterSpec& cluster, const plan::ParallelPlan& plan);
 
+/// The ring of a context-parallel group, one member of which sends to the next.
+RingEstimate context_ring(const hardware::ClusterSpec& cluster, const plan::ParallelPlan& plan);
+
 /// Time of the same global batch on one imaginary GPU with enough memory: unsplit kernels, no communication,
 /// no bubble, no recomputation. The reference of scaling efficiency (docs/output.md).
 Seconds single_gpu_time(const model::ModelSpec& model, const plan::ParallelPlan& plan,

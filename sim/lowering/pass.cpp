@@ -7,10 +7,14 @@ namespace trainsim::lowering {
 
 namespace {
 
-Step communication(StepKind kind, program::CollectiveOp op, double bytes) {
+using program::GroupKind;
+
+Step communication(StepKind kind, program::CollectiveOp op, double bytes, GroupKind group) {
   Step step;
   step.kind = kind;
-  step.cause = program::Cause::kTensorCommunication;
+  step.cause = group == GroupKind::kContext ? program::Cause::kContextCommunication
+                                            : program::Cause::kTensorCommunication;
+  step.group = group;
   step.op = op;
   step.bytes = bytes;
   return step;
@@ -31,24 +35,25 @@ void add_compute(Pass& pass, std::string name, program::Cause cause, std::vector
   pass.push_back(std::move(step));
 }
 
-void add_collective(Pass& pass, program::CollectiveOp op, double bytes) {
-  pass.push_back(communication(StepKind::kCollective, op, bytes));
+void add_collective(Pass& pass, program::CollectiveOp op, double bytes, GroupKind group) {
+  pass.push_back(communication(StepKind::kCollective, op, bytes, group));
 }
 
-void add_start(Pass& pass, program::CollectiveOp op, double bytes) {
-  pass.push_back(communication(StepKind::kStartCollective, op, bytes));
+void add_start(Pass& pass, program::CollectiveOp op, double bytes, GroupKind group) {
+  pass.push_back(communication(StepKind::kStartCollective, op, bytes, group));
 }
 
-void add_join(Pass& pass) {
-  pass.push_back(communication(StepKind::kJoin, program::CollectiveOp::kAllReduce, 0));
+void add_join(Pass& pass, GroupKind group) {
+  pass.push_back(communication(StepKind::kJoin, program::CollectiveOp::kAllReduce, 0, group));
 }
 
 Pass simplify(Pass pass, std::int64_t tensor_parallel, bool overlap) {
   Pass result;
   for (Step& step : pass) {
-    if (step.kind != StepKind::kCompute && tensor_parallel == 1) continue;
-    if (!overlap && step.kind == StepKind::kJoin) continue;
-    if (!overlap && step.kind == StepKind::kStartCollective) step.kind = StepKind::kCollective;
+    const bool tensor = step.kind != StepKind::kCompute && step.group == GroupKind::kTensor;
+    if (tensor && tensor_parallel == 1) continue;
+    if (tensor && !overlap && step.kind == StepKind::kJoin) continue;
+    if (tensor && !overlap && step.kind == StepKind::kStartCollective) step.kind = StepKind::kCollective;
     if (merges(result, step)) {
       Step& last = result.back();
       last.name += " + " + step.name;

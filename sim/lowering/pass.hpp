@@ -12,11 +12,11 @@ namespace trainsim::lowering {
 enum class StepKind : std::uint8_t {
   /// Runs kernels.
   kCompute,
-  /// A tensor-parallel collective that compute waits for.
+  /// A collective that compute waits for.
   kCollective,
-  /// A tensor-parallel collective that runs beside the following steps, until kJoin.
+  /// A collective that runs beside the following steps, until kJoin.
   kStartCollective,
-  /// Waits for the collective started last.
+  /// Waits for the collective of its group that was started last.
   kJoin,
 };
 
@@ -26,6 +26,8 @@ struct Step {
   program::Cause cause = program::Cause::kForward;
   std::string name;
   std::vector<program::Kernel> kernels;
+  /// Whose collective: the tensor-parallel or the context-parallel ranks'.
+  program::GroupKind group = program::GroupKind::kTensor;
   program::CollectiveOp op = program::CollectiveOp::kAllReduce;
   /// Bytes of the whole tensor that a collective works on.
   double bytes = 0;
@@ -36,12 +38,14 @@ using Pass = std::vector<Step>;
 
 /// Appends compute, a blocking collective, or an overlapped one with its join.
 void add_compute(Pass& pass, std::string name, program::Cause cause, std::vector<program::Kernel> kernels);
-void add_collective(Pass& pass, program::CollectiveOp op, double bytes);
-void add_start(Pass& pass, program::CollectiveOp op, double bytes);
-void add_join(Pass& pass);
+void add_collective(Pass& pass, program::CollectiveOp op, double bytes,
+                    program::GroupKind group = program::GroupKind::kTensor);
+void add_start(Pass& pass, program::CollectiveOp op, double bytes,
+               program::GroupKind group = program::GroupKind::kTensor);
+void add_join(Pass& pass, program::GroupKind group = program::GroupKind::kTensor);
 
-/// The pass without communication when there is one tensor-parallel rank, without overlap when `overlap` is
-/// false, and with neighbouring compute steps of one cause merged, as nothing separates them.
+/// The pass without tensor-parallel communication when there is one such rank, without its overlap when
+/// `overlap` is false, and with neighbouring compute steps of one cause merged, as nothing separates them.
 Pass simplify(Pass pass, std::int64_t tensor_parallel, bool overlap);
 
 /// The same steps, with every compute booked as `cause`.

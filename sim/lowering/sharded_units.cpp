@@ -53,14 +53,14 @@ ShardedUnits::ShardedUnits(const plan::ParallelPlan& plan, const Sizes& sizes, s
 
 Pass ShardedUnits::beside_forward(Pass pass, const RingEstimate& ring,
                                   const cost::KernelModel& kernels) const {
-  if (!active_ || plan_.profile) return pass;
+  if (!active_ || !plan_.profile.empty()) return pass;
   const auto bytes = static_cast<double>(layer_ * plan_.element_bytes());
   return slowed(std::move(pass), ring.time(CollectiveOp::kAllGather, plan_.shard_ranks(), bytes), kernels);
 }
 
 Pass ShardedUnits::beside_backward(Pass pass, const RingEstimate& ring,
                                    const cost::KernelModel& kernels) const {
-  if (!active_ || plan_.profile) return pass;
+  if (!active_ || !plan_.profile.empty()) return pass;
   Seconds time = 0;
   if (plan_.overlap_gradient_reduction) {
     const auto bytes = static_cast<double>(trained_layer_ * plan_.gradient_bytes);

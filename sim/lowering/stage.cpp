@@ -280,7 +280,7 @@ void StageLowering::gradients_ready(std::int64_t parameters, bool last_backward)
 
 void StageLowering::flush_bucket() {
   const plan::ParallelPlan& plan = context_.plan;
-  const bool moves = plan.data_parallel > 1 || host_.updates();
+  const bool moves = plan.data_context_ranks() > 1 || host_.updates();
   if (bucket_ == 0 || !plan.overlap_gradient_reduction || !moves) return;
   const std::uint32_t ready = emit_.record(Stream::kCompute);
   emit_.wait(Stream::kData, ready, Cause::kDataCommunication);
@@ -293,7 +293,7 @@ void StageLowering::flush_bucket() {
 
 void StageLowering::emit_step_end() {
   const plan::ParallelPlan& plan = context_.plan;
-  const bool zero1 = plan.sharding == plan::Sharding::kZero1 && plan.data_parallel > 1;
+  const bool zero1 = plan.sharding == plan::Sharding::kZero1 && plan.data_context_ranks() > 1;
   const auto held = static_cast<double>(trained_stage_parameters(context_.model, plan, stage_));
   if (units_.active()) {
     units_.finish();

@@ -84,17 +84,18 @@ void check_program_size(const Facts& facts, Problems& problems) {
 
 std::vector<Rule> batch_rules() {
   return {
-      {{"gpus", "plan.tensor_parallel", "plan.pipeline_parallel", "plan.data_parallel",
-        "plan.micro_batch_size", "plan.global_batch_size", "plan.gradient_accumulation"},
-       check_batch},
-      {{"gpus", "plan.tensor_parallel", "plan.pipeline_parallel", "plan.virtual_pipeline", "plan.schedule",
+      {{"gpus", "plan.tensor_parallel", "plan.context_parallel", "plan.pipeline_parallel",
         "plan.data_parallel", "plan.micro_batch_size", "plan.global_batch_size",
         "plan.gradient_accumulation"},
+       check_batch},
+      {{"gpus", "plan.tensor_parallel", "plan.context_parallel", "plan.pipeline_parallel",
+        "plan.virtual_pipeline", "plan.schedule", "plan.data_parallel", "plan.micro_batch_size",
+        "plan.global_batch_size", "plan.gradient_accumulation"},
        check_interleaved_batch},
       {{"plan.micro_batch_size", "model"}, check_activations},
-      {{"gpus", "plan.tensor_parallel", "plan.pipeline_parallel", "plan.virtual_pipeline",
-        "plan.data_parallel", "plan.micro_batch_size", "plan.global_batch_size", "plan.gradient_accumulation",
-        "model"},
+      {{"gpus", "plan.tensor_parallel", "plan.context_parallel", "plan.pipeline_parallel",
+        "plan.virtual_pipeline", "plan.data_parallel", "plan.micro_batch_size", "plan.global_batch_size",
+        "plan.gradient_accumulation", "model"},
        check_program_size},
   };
 }

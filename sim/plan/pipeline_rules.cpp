@@ -42,7 +42,8 @@ void check_schedule(const Facts& facts, Problems& problems) {
 /// The most pipeline stages that the layers fill and the GPUs allow.
 std::int64_t most_stages(const Facts& facts) {
   for (std::int64_t stages = facts.model.num_layers; stages > 1; --stages) {
-    if (facts.plan.gpus % (facts.plan.tensor_parallel * stages) == 0) return stages;
+    if (facts.plan.gpus % (facts.plan.tensor_parallel * facts.plan.context_parallel * stages) == 0)
+      return stages;
   }
   return 1;
 }
@@ -101,6 +102,27 @@ void check_recompute(const Facts& facts, Problems& problems) {
                                                    text(most)});
 }
 
+void check_profile(const Facts& facts, Problems& problems) {
+  const ParallelPlan& plan = facts.plan;
+  const auto entries = static_cast<std::int64_t>(plan.profile.size());
+  if (entries < 2) return;
+  if (entries != plan.pipeline_parallel) {
+    problems.push_back({"plan.profile", "times of " + text(entries) + " stages, but pipeline_parallel is " +
+                                            text(plan.pipeline_parallel) +
+                                            "; give one entry for each stage, or one mapping for all"});
+    return;
+  }
+  const bool stages_known = static_cast<std::int64_t>(plan.pipeline_layout.size()) == plan.virtual_stages() ||
+                            (plan.pipeline_layout.empty() && plan.virtual_stages() <= facts.model.num_layers);
+  if (!stages_known) return;
+  for (std::int64_t stage = 0; stage < entries; ++stage) {
+    if (layers_of_stage(plan, facts.model, stage) > 0) continue;
+    problems.push_back({"plan.profile[" + text(stage) + "]",
+                        "a stage without layers, over which its times could be spread; give it a layer, or "
+                        "one mapping for all stages"});
+  }
+}
+
 void check_parameter_gather(const Facts& facts, Problems& problems) {
   const ParallelPlan& plan = facts.plan;
   if (!plan.overlap_parameter_gather || plan.sharding == Sharding::kZero1) return;
@@ -115,9 +137,14 @@ void check_parameter_gather(const Facts& facts, Problems& problems) {
 /// for.
 void check_shard_group(const Facts& facts, Problems& problems) {
   const std::int64_t group = facts.plan.shard_group;
-  const std::int64_t ranks = facts.plan.data_parallel;
+  const std::int64_t ranks = facts.plan.data_context_ranks();
   if (group < 1 || !facts.grid_fits() || ranks % group == 0) return;
-  problems.push_back({"plan.sharding.group", text(group) + " does not divide data_parallel " + text(ranks) +
+  const std::string shared = facts.plan.context_parallel < 2
+                                 ? ""
+                                 : text(facts.plan.data_parallel) + " x context_parallel " +
+                                       text(facts.plan.context_parallel) + " = ";
+  problems.push_back({"plan.sharding.group", text(group) + " does not divide data_parallel " + shared +
+                                                 text(ranks) +
                                                  "; legal here: " + join_numbers(divisors(ranks))});
 }
 
@@ -157,10 +184,13 @@ std::vector<Rule> pipeline_rules() {
       {{"plan.virtual_pipeline", "plan.pipeline_parallel", "plan.pipeline_layout", "model.num_layers",
         "plan.recompute"},
        check_recompute},
+      {{"plan.virtual_pipeline", "plan.pipeline_parallel", "plan.pipeline_layout", "model.num_layers",
+        "plan.profile"},
+       check_profile},
       {{"plan.sharding", "plan.pipeline_parallel", "plan.recompute"}, check_sharding},
       {{"plan.sharding", "plan.overlap_parameter_gather"}, check_parameter_gather},
-      {{"gpus", "plan.sharding", "plan.data_parallel", "plan.tensor_parallel", "plan.pipeline_parallel",
-        "cluster.gpus_per_node"},
+      {{"gpus", "plan.sharding", "plan.data_parallel", "plan.tensor_parallel", "plan.context_parallel",
+        "plan.pipeline_parallel", "cluster.gpus_per_node"},
        check_shard_group},
   };
 }

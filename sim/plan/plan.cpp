@@ -22,16 +22,6 @@ auto& coordinate(Position& at, Axis axis) {
   return axis == Axis::kData ? at.data : at.stage;
 }
 
-std::int64_t ranks_in_node(const ParallelPlan& plan, Axis axis, std::int64_t gpus_per_node) {
-  std::int64_t inside = 0;
-  Coordinates at;
-  std::int64_t& place = coordinate(at, axis);
-  for (place = 0; place < degree(plan, axis); ++place) {
-    if (rank_of(plan, at) < gpus_per_node) ++inside;
-  }
-  return inside;
-}
-
 }  // namespace
 
 std::vector<std::int64_t> stage_layers(const ParallelPlan& plan, const model::ModelSpec& model) {
@@ -52,9 +42,18 @@ std::vector<std::int64_t> stage_layers(const ParallelPlan& plan, const model::Mo
   return layers;
 }
 
+std::int64_t layers_of_stage(const ParallelPlan& plan, const model::ModelSpec& model, std::int64_t stage) {
+  const std::vector<std::int64_t> layers = stage_layers(plan, model);
+  std::int64_t held = 0;
+  for (std::int64_t chunk = 0; chunk < plan.virtual_pipeline; ++chunk)
+    held += layers[static_cast<std::size_t>(chunk * plan.pipeline_parallel + stage)];
+  return held;
+}
+
 std::int64_t rank_of(const ParallelPlan& plan, const Coordinates& at) {
   std::int64_t rank = 0;
   for (auto axis = plan.order.rbegin(); axis != plan.order.rend(); ++axis) {
+    if (*axis == Axis::kTensor) rank = rank * plan.context_parallel + at.context;
     rank = rank * degree(plan, *axis) + coordinate(at, *axis);
   }
   return rank;
@@ -65,6 +64,9 @@ Coordinates coordinates_of(const ParallelPlan& plan, std::int64_t rank) {
   for (const Axis axis : plan.order) {
     coordinate(at, axis) = rank % degree(plan, axis);
     rank /= degree(plan, axis);
+    if (axis != Axis::kTensor) continue;
+    at.context = rank % plan.context_parallel;
+    rank /= plan.context_parallel;
   }
   return at;
 }
@@ -81,11 +83,26 @@ std::int64_t gpus_in_reach(const ParallelPlan& plan, std::int64_t gpus_per_node)
 }
 
 std::int64_t tensor_ranks_in_node(const ParallelPlan& plan, std::int64_t gpus_per_node) {
-  return ranks_in_node(plan, Axis::kTensor, gpus_per_node);
+  std::int64_t inside = 0;
+  for (Coordinates at; at.tensor < plan.tensor_parallel; ++at.tensor)
+    inside += rank_of(plan, at) < gpus_per_node ? 1 : 0;
+  return inside;
+}
+
+std::int64_t context_ranks_in_node(const ParallelPlan& plan, std::int64_t gpus_per_node) {
+  std::int64_t inside = 0;
+  for (Coordinates at; at.context < plan.context_parallel; ++at.context)
+    inside += rank_of(plan, at) < gpus_per_node ? 1 : 0;
+  return inside;
 }
 
 std::int64_t data_ranks_in_node(const ParallelPlan& plan, std::int64_t gpus_per_node) {
-  return ranks_in_node(plan, Axis::kData, gpus_per_node);
+  std::int64_t inside = 0;
+  for (Coordinates at; at.data < plan.data_parallel; ++at.data) {
+    for (at.context = 0; at.context < plan.context_parallel; ++at.context)
+      inside += rank_of(plan, at) < gpus_per_node ? 1 : 0;
+  }
+  return inside;
 }
 
 std::string to_string(const RankOrder& order) {
@@ -105,6 +122,18 @@ std::string to_string(ScheduleKind kind) {
       return "1f1b";
     case ScheduleKind::kInterleaved:
       return "interleaved";
+  }
+  return "";
+}
+
+std::string to_string(ContextCommunication communication) {
+  switch (communication) {
+    case ContextCommunication::kP2p:
+      return "p2p";
+    case ContextCommunication::kAllGather:
+      return "all_gather";
+    case ContextCommunication::kAllToAll:
+      return "a2a";
   }
   return "";
 }

@@ -80,11 +80,25 @@ struct Offload {
 
 /// What ranks are counted along.
 enum class Axis { kTensor, kData, kPipeline };
-/// Axes from the innermost, whose neighbours have consecutive ranks, to the outermost.
+/// Axes (context-parallel ranks come right after tensor-parallel ones) from the innermost, whose neighbours
+/// have consecutive ranks, to the outermost.
 using RankOrder = std::array<Axis, 3>;
 /// Megatron-LM's order, and that with its --use-tp-pp-dp-mapping.
 inline constexpr RankOrder kTensorDataPipeline = {Axis::kTensor, Axis::kData, Axis::kPipeline};
 inline constexpr RankOrder kTensorPipelineData = {Axis::kTensor, Axis::kPipeline, Axis::kData};
+
+/// How ranks that share a sequence exchange what attention needs of each other (Megatron-LM's
+/// --cp-comm-type).
+enum class ContextCommunication {
+  /// Keys and values go around a ring of ranks while attention works on those at hand (Liu et al. 2023, "Ring
+  /// Attention", arXiv 2310.01889).
+  kP2p,
+  /// Keys and values of all ranks are gathered before attention (Llama 3, section 3.3.2).
+  kAllGather,
+  /// Attention is split by heads instead of tokens, between two all-to-alls (Jacobs et al. 2023, "DeepSpeed
+  /// Ulysses", arXiv 2309.14509).
+  kAllToAll,
+};
 
 /// Low-rank adapters that are trained beside frozen weights (Hu et al. 2021, arXiv 2106.09685).
 struct Lora {
@@ -123,7 +137,8 @@ struct Recompute {
   }
 };
 
-/// Measured times that replace the cost model: seconds of one micro-batch on one stage (all its chunks).
+/// Measured times that replace the cost model: seconds of one micro-batch on one stage, all its chunks
+/// together.
 struct StageProfile {
   Seconds forward = 0;
   /// The whole backward, weight gradients included.
@@ -137,6 +152,9 @@ struct ParallelPlan {
   std::int64_t pipeline_parallel = 1;
   /// Model chunks per pipeline rank; 1 = not interleaved.
   std::int64_t virtual_pipeline = 1;
+  /// Ranks that share each sequence: every one holds as many of its tokens, and all parameters.
+  std::int64_t context_parallel = 1;
+  ContextCommunication context_communication = ContextCommunication::kP2p;
   std::int64_t data_parallel = 1;
   bool sequence_parallel = false;
   std::int64_t micro_batch_size = 1;
@@ -147,8 +165,8 @@ struct ParallelPlan {
   Sharding sharding = Sharding::kNone;
   /// Whether kZero2 was asked for as stage 3 whose parameters stay gathered until backward, which is FSDP's.
   bool keeps_gathered = false;
-  /// Data-parallel ranks that hold one copy of what is sharded; further groups of as many hold replicas of it
-  /// (FSDP's hybrid sharding). 0 = all ranks.
+  /// Data- and context-parallel ranks that hold one copy of what is sharded; further groups of as many hold
+  /// replicas of it (FSDP's hybrid sharding). 0 = all ranks.
   std::int64_t shard_group = 0;
   Offload offload;
   ShardUnits units;
@@ -199,14 +217,24 @@ struct ParallelPlan {
   Bytes memory_reserve = 0;
   /// Whether PyTorch's allocator grows its segments instead of caching them by size.
   bool expandable_segments = false;
-  std::optional<StageProfile> profile;
+  /// Measured times of each stage, or one entry for all of them; empty = times are modelled.
+  std::vector<StageProfile> profile;
 
+  /// Measured times of a stage; only of a plan that has any.
+  const StageProfile& profile_of(std::int64_t stage) const {
+    return profile.size() == 1 ? profile.front() : profile.at(static_cast<std::size_t>(stage));
+  }
   /// Micro-batches of one step on one pipeline, m.
   std::int64_t micro_batches() const { return global_batch_size / (micro_batch_size * data_parallel); }
+  /// Ranks that hold the same parameters and add up their gradients: data-parallel ones, and the
+  /// context-parallel ones within each.
+  std::int64_t data_context_ranks() const { return data_parallel * context_parallel; }
+  /// GPUs of one model replica.
+  std::int64_t replica_gpus() const { return tensor_parallel * context_parallel * pipeline_parallel; }
   /// Ranks over which state is sharded, 1 without sharding.
   std::int64_t shard_ranks() const {
     if (sharding == Sharding::kNone) return 1;
-    return shard_group > 0 ? shard_group : data_parallel;
+    return shard_group > 0 ? shard_group : data_context_ranks();
   }
   /// Whether parameters are gathered, or gradients scattered, unit by unit while a step runs.
   bool shards_parameters() const {
@@ -219,7 +247,7 @@ struct ParallelPlan {
     return shards_parameters() || (staged && offload.active());
   }
   /// Whether there are several copies of sharded state.
-  bool is_hybrid() const { return sharding != Sharding::kNone && shard_ranks() < data_parallel; }
+  bool is_hybrid() const { return sharding != Sharding::kNone && shard_ranks() < data_context_ranks(); }
   /// Stages counted with chunks, p*v.
   std::int64_t virtual_stages() const { return pipeline_parallel * virtual_pipeline; }
   /// Bytes of an element of the gradients that the optimizer finds: FSDP casts what it has reduced to the
@@ -249,11 +277,15 @@ Problems warnings(const ParallelPlan& plan, const model::ModelSpec& model,
 /// the middle stages first, because the first and last also hold embedding and head.
 std::vector<std::int64_t> stage_layers(const ParallelPlan& plan, const model::ModelSpec& model);
 
+/// Layers of a pipeline stage, all its chunks together.
+std::int64_t layers_of_stage(const ParallelPlan& plan, const model::ModelSpec& model, std::int64_t stage);
+
 /// Position of a rank in the grid.
 struct Coordinates {
   std::int64_t tensor = 0;
   std::int64_t data = 0;
   std::int64_t stage = 0;
+  std::int64_t context = 0;
 };
 
 /// Rank of a grid position, and back.
@@ -264,13 +296,16 @@ Coordinates coordinates_of(const ParallelPlan& plan, std::int64_t rank);
 std::int64_t gpu_of(const ParallelPlan& plan, std::int64_t rank, std::int64_t gpus_per_node);
 /// GPUs from the cluster's first to the last that the job uses.
 std::int64_t gpus_in_reach(const ParallelPlan& plan, std::int64_t gpus_per_node);
-/// Tensor-parallel ranks, and data-parallel ones, that share a node with rank 0 and its group.
+/// Tensor-parallel ranks, context-parallel ones, and data- and context-parallel ones together, that share a
+/// node with rank 0 and its group.
 std::int64_t tensor_ranks_in_node(const ParallelPlan& plan, std::int64_t gpus_per_node);
+std::int64_t context_ranks_in_node(const ParallelPlan& plan, std::int64_t gpus_per_node);
 std::int64_t data_ranks_in_node(const ParallelPlan& plan, std::int64_t gpus_per_node);
 
 /// Names as the configuration file spells them.
 std::string to_string(const RankOrder& order);
 std::string to_string(ScheduleKind kind);
+std::string to_string(ContextCommunication communication);
 std::string to_string(RecomputeGranularity granularity);
 std::string to_string(RecomputeMethod method);
 /// Modules as Megatron-LM's --recompute-modules names them.

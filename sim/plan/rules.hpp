@@ -16,7 +16,14 @@ struct Facts {
   const hardware::ClusterSpec& cluster;
 
   /// GPUs of one model replica.
-  std::int64_t grid() const { return plan.tensor_parallel * plan.pipeline_parallel; }
+  std::int64_t grid() const { return plan.replica_gpus(); }
+  /// The same as a product of fields.
+  std::string grid_text() const {
+    std::string text = "tensor_parallel " + std::to_string(plan.tensor_parallel) + " x ";
+    if (plan.context_parallel > 1)
+      text.append("context_parallel ").append(std::to_string(plan.context_parallel)).append(" x ");
+    return text.append("pipeline_parallel ").append(std::to_string(plan.pipeline_parallel));
+  }
   /// Whether the degrees use all GPUs, so that rules about data parallelism make sense.
   bool grid_fits() const { return plan.gpus == grid() * plan.data_parallel; }
 };
@@ -31,6 +38,8 @@ struct Rule {
 
 /// Rules about what tensor parallelism divides.
 std::vector<Rule> tensor_rules();
+/// Rules about sequences that ranks share.
+std::vector<Rule> context_rules();
 /// Rules about the number of GPUs and how they are connected.
 std::vector<Rule> world_rules();
 /// Rules about batch sizes.

@@ -17,7 +17,7 @@ bool splits_groups(std::int64_t tensor_parallel, std::int64_t groups) {
 /// Degrees of tensor parallelism that this model, pipeline and number of GPUs allow.
 std::string legal_tensor_parallel(const Facts& facts) {
   const auto& [plan, model, cluster] = facts;
-  const std::int64_t stages = std::max<std::int64_t>(1, plan.pipeline_parallel);
+  const std::int64_t stages = std::max<std::int64_t>(1, plan.pipeline_parallel * plan.context_parallel);
   std::vector<std::int64_t> fit_model;
   std::vector<std::int64_t> fit_both;
   for (const std::int64_t degree : divisors(model.num_attention_heads)) {

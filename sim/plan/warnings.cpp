@@ -41,6 +41,25 @@ void warn_of_idle_sequence_parallel(const ParallelPlan& plan, Problems& warnings
   warnings.push_back({"plan.sequence_parallel", "true has no effect with tensor_parallel 1"});
 }
 
+void warn_of_idle_context_communication(const ParallelPlan& plan, Problems& warnings) {
+  if (plan.context_parallel > 1 || plan.context_communication == ContextCommunication::kP2p) return;
+  warnings.push_back({"plan.context_communication",
+                      to_string(plan.context_communication) + " has no effect with context_parallel 1"});
+}
+
+/// The order of the dimensions puts context-parallel ranks right after tensor-parallel ones.
+void warn_of_split_contexts(const ParallelPlan& plan, const ClusterSpec& cluster, Problems& warnings) {
+  if (plan.context_parallel < 2 ||
+      context_ranks_in_node(plan, cluster.gpus_per_node) == plan.context_parallel)
+    return;
+  if (plan.context_communication != ContextCommunication::kAllToAll) return;
+  warnings.push_back(
+      {"plan.context_communication",
+       "a2a exchanges queries, keys, values and outputs in every layer, and the " +
+           std::to_string(plan.context_parallel) + " context-parallel ranks lie on several nodes of " +
+           std::to_string(cluster.gpus_per_node) + " GPUs, which is slow; p2p hides most of it"});
+}
+
 void warn_of_no_steady_state(const ParallelPlan& plan, Problems& warnings) {
   const bool interleaved = plan.schedule == ScheduleKind::kInterleaved && plan.virtual_pipeline > 1;
   if (!interleaved || plan.micro_batches() != plan.pipeline_parallel) return;
@@ -51,13 +70,24 @@ void warn_of_no_steady_state(const ParallelPlan& plan, Problems& warnings) {
                                      "), so that the interleaved schedule is all warm-up and cool-down"});
 }
 
+/// Legal, but some frameworks refuse it, and it is hardly ever meant.
+void warn_of_few_micro_batches(const ParallelPlan& plan, Problems& warnings) {
+  if (plan.micro_batches() >= plan.pipeline_parallel) return;
+  warnings.push_back(
+      {"plan.global_batch_size", std::to_string(plan.global_batch_size) + " makes fewer micro-batches (" +
+                                     std::to_string(plan.micro_batches()) + ") than pipeline stages (" +
+                                     std::to_string(plan.pipeline_parallel) +
+                                     "), so that stages wait for most of the step; a larger batch or smaller "
+                                     "micro-batches fill the pipeline"});
+}
+
 bool crosses_nodes(const ParallelPlan& plan, const ClusterSpec& cluster) {
   return plan.gpus > cluster.gpus_per_node &&
-         plan.data_parallel > data_ranks_in_node(plan, cluster.gpus_per_node);
+         plan.data_context_ranks() > data_ranks_in_node(plan, cluster.gpus_per_node);
 }
 
 void warn_of_speedups_of_measured_times(const ParallelPlan& plan, Problems& warnings) {
-  if (!plan.profile) return;
+  if (plan.profile.empty()) return;
   for (const OpClass op : kAllOpClasses) {
     if (op == OpClass::kOptimizer || plan.op_speedups.of(op) == 1.0) continue;
     warnings.push_back({std::string("op.") + to_string(op), "has no effect on the times of plan.profile"});
@@ -86,9 +116,11 @@ std::int64_t crossings(const ParallelPlan& plan, std::int64_t gpus_per_node, std
   std::vector<std::int64_t> blocks;
   std::int64_t last_node = -1;
   for (Coordinates at; at.data < plan.data_parallel; ++at.data) {
-    const std::int64_t node = gpu_of(plan, rank_of(plan, at), gpus_per_node) / gpus_per_node;
-    if (node != last_node) blocks.push_back(node / nodes);
-    last_node = node;
+    for (at.context = 0; at.context < plan.context_parallel; ++at.context) {
+      const std::int64_t node = gpu_of(plan, rank_of(plan, at), gpus_per_node) / gpus_per_node;
+      if (node != last_node) blocks.push_back(node / nodes);
+      last_node = node;
+    }
   }
   std::int64_t count = 0;
   for (std::size_t i = 0; i < blocks.size(); ++i) count += blocks[i] != blocks[(i + 1) % blocks.size()];
@@ -130,7 +162,10 @@ Problems warnings(const ParallelPlan& plan, const ModelSpec& model, const Cluste
   warn_of_split_nodes(plan, cluster, warnings);
   warn_of_replicated_heads(plan, model, warnings);
   warn_of_idle_sequence_parallel(plan, warnings);
+  warn_of_idle_context_communication(plan, warnings);
+  warn_of_split_contexts(plan, cluster, warnings);
   warn_of_no_steady_state(plan, warnings);
+  warn_of_few_micro_batches(plan, warnings);
   warn_of_fast_network(cluster, warnings);
   warn_of_speedups_of_measured_times(plan, warnings);
   warn_of_shards_of_one(plan, warnings);

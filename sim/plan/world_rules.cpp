@@ -37,9 +37,8 @@ void check_grid(const Facts& facts, Problems& problems) {
   const auto& [plan, model, cluster] = facts;
   if (plan.gpus % facts.grid() == 0) return;
   const bool too_few = plan.gpus < facts.grid();
-  problems.push_back({"gpus", text(plan.gpus) + (too_few ? " is fewer than" : " is not a multiple of") +
-                                  " tensor_parallel " + text(plan.tensor_parallel) + " x pipeline_parallel " +
-                                  text(plan.pipeline_parallel) + " = " + text(facts.grid()) +
+  problems.push_back({"gpus", text(plan.gpus) + (too_few ? " is fewer than" : " is not a multiple of") + " " +
+                                  facts.grid_text() + " = " + text(facts.grid()) +
                                   "; nearest legal: " + nearest_worlds(facts)});
 }
 
@@ -47,9 +46,8 @@ void check_data_parallel(const Facts& facts, Problems& problems) {
   const auto& [plan, model, cluster] = facts;
   if (plan.gpus % facts.grid() != 0 || facts.grid_fits()) return;
   problems.push_back({"plan.data_parallel",
-                      text(plan.data_parallel) + " is not gpus " + text(plan.gpus) + " / (tensor_parallel " +
-                          text(plan.tensor_parallel) + " x pipeline_parallel " +
-                          text(plan.pipeline_parallel) + ") = " + text(plan.gpus / facts.grid()) +
+                      text(plan.data_parallel) + " is not gpus " + text(plan.gpus) + " / (" +
+                          facts.grid_text() + ") = " + text(plan.gpus / facts.grid()) +
                           "; leave it out, or write gpus: " + text(facts.grid() * plan.data_parallel)});
 }
 
@@ -212,10 +210,16 @@ void check_faults(const Facts& facts, Problems& problems) {
 
 std::vector<Rule> world_rules() {
   return {
-      {{"gpus", "plan.tensor_parallel", "plan.pipeline_parallel"}, check_grid},
-      {{"gpus", "plan.tensor_parallel", "plan.pipeline_parallel", "plan.data_parallel"}, check_data_parallel},
-      {{"gpus", "plan.tensor_parallel", "plan.pipeline_parallel", "cluster.gpus_per_node"}, check_nodes},
-      {{"gpus", "plan.tensor_parallel", "plan.pipeline_parallel", "cluster.max_gpus"}, check_max_gpus},
+      {{"gpus", "plan.tensor_parallel", "plan.context_parallel", "plan.pipeline_parallel"}, check_grid},
+      {{"gpus", "plan.tensor_parallel", "plan.context_parallel", "plan.pipeline_parallel",
+        "plan.data_parallel"},
+       check_data_parallel},
+      {{"gpus", "plan.tensor_parallel", "plan.context_parallel", "plan.pipeline_parallel",
+        "cluster.gpus_per_node"},
+       check_nodes},
+      {{"gpus", "plan.tensor_parallel", "plan.context_parallel", "plan.pipeline_parallel",
+        "cluster.max_gpus"},
+       check_max_gpus},
       {{"gpus", "cluster.gpus_per_node", "cluster.nics_per_node"}, check_network},
       {{"cluster.gpus_per_node", "cluster.nics_per_node"}, check_nics},
       {{"gpus", "cluster.slow_gpus"}, check_slow_gpus},

@@ -39,6 +39,11 @@ Seconds tree_latency(const Group& group, const Protocol& protocol) {
   return 2.0 * (chain * protocol.step_latency + whole_log2(group.nodes) * protocol.node_step_latency);
 }
 
+/// Whether members send to each other directly, instead of passing data on.
+bool by_messages(CollectiveOp op) {
+  return op == CollectiveOp::kAllToAll || op == CollectiveOp::kRingShift;
+}
+
 /// Bytes on the wire per byte of data, or as many as make a member as slow as its limit.
 double inflation(const Protocol& protocol, BytesPerSecond rate) {
   const bool limited = protocol.limit > 0 && std::isfinite(rate);
@@ -50,12 +55,12 @@ double inflation(const Protocol& protocol, BytesPerSecond rate) {
 double bytes_per_member(CollectiveOp op, std::int64_t size, double bytes) {
   const double p = static_cast<double>(size);
   const double once = (p - 1.0) / p * bytes;
-  if (op == CollectiveOp::kBroadcast) return bytes;
+  if (op == CollectiveOp::kBroadcast || op == CollectiveOp::kRingShift) return bytes;
   return op == CollectiveOp::kAllReduce ? 2.0 * once : once;
 }
 
 std::int64_t ring_steps(CollectiveOp op, std::int64_t size) {
-  if (op == CollectiveOp::kAllToAll) return size > 1 ? 1 : 0;
+  if (op == CollectiveOp::kAllToAll || op == CollectiveOp::kRingShift) return size > 1 ? 1 : 0;
   return op == CollectiveOp::kAllReduce ? 2 * (size - 1) : size - 1;
 }
 
@@ -127,10 +132,9 @@ CollectiveCost collective_cost(const Group& group, CollectiveOp op, double bytes
   CollectiveCost best{0, plain, plain};
   Seconds best_time = std::numeric_limits<double>::infinity();
   for (const Protocol& protocol : group.protocols) {
-    const bool usable =
-        op == CollectiveOp::kAllReduce
-            ? protocol.for_all_reduce
-            : protocol.algorithm == (op == CollectiveOp::kAllToAll ? Algorithm::kPairs : Algorithm::kRing);
+    const bool usable = op == CollectiveOp::kAllReduce
+                            ? protocol.for_all_reduce
+                            : protocol.algorithm == (by_messages(op) ? Algorithm::kPairs : Algorithm::kRing);
     if (!usable) continue;
     const CollectiveCost cost = protocol_cost(group, protocol, op, bytes, links);
     const Seconds time = cost.lone_time(links);

@@ -35,9 +35,10 @@ struct Protocol {
 
 /// Bytes that one of `size` members sends for a collective over a tensor of `bytes`: in a ring 2(P-1)/P N for
 /// all-reduce, (P-1)/P N for all-gather and reduce-scatter (Thakur et al. 2005), N for broadcast; (P-1)/P N
-/// for all-to-all, where N is what each member has for all.
+/// for all-to-all, where N is what each member has for all; N for a shift around a ring.
 double bytes_per_member(CollectiveOp op, std::int64_t size, double bytes);
-/// Steps of the ring: 2(P-1) for all-reduce, P-1 otherwise; of an all-to-all, in which all send at once, 1.
+/// Steps of the ring: 2(P-1) for all-reduce, P-1 otherwise; of an all-to-all or a shift, in which all send
+/// at once, 1.
 std::int64_t ring_steps(CollectiveOp op, std::int64_t size);
 /// Rate of a tree for an all-reduce of `bytes` as a share of its rate for large ones, in (0, 1]: filling and
 /// draining it takes time. From NCCL's table (src/graph/tuning.cc), between whose powers of two it is

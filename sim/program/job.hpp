@@ -54,6 +54,8 @@ enum class Pattern : std::uint8_t {
   kRings,
   /// Each member to each other, for all-to-all.
   kPairs,
+  /// Each member to the next one by rank, for shifts around a single ring.
+  kNeighbours,
 };
 
 /// A communicator instance.
@@ -90,12 +92,13 @@ struct Rank {
   std::int64_t stage = 0;
   std::int64_t tensor_rank = 0;
   std::int64_t data_rank = 0;
+  std::int64_t context_rank = 0;
   /// Index into Job::programs.
   std::uint32_t program = 0;
   /// Factor on all compute times (1 = nominal, 1.3 = 30 % slower).
   double slowdown = 1.0;
   /// Index into Job::groups by GroupKind; -1 when the rank is in no such group.
-  std::array<std::int32_t, kGroupKinds> groups = {-1, -1, -1, -1, -1};
+  std::array<std::int32_t, kGroupKinds> groups = {-1, -1, -1, -1, -1, -1};
   std::array<Peer, kPeerKinds> peers;
 };
 

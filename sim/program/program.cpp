@@ -17,13 +17,14 @@ const char* name_in(const std::array<const char*, N>& names, Enum value) {
 
 constexpr std::array<const char*, kKernelKinds> kKernelNames = {"matmul", "attention", "memory", "optimizer",
                                                                 "profiled"};
-constexpr std::array<const char*, kStreams> kStreamNames = {"compute", "tensor",  "send",
-                                                            "data",    "to_host", "from_host"};
-constexpr std::array<const char*, kGroupKinds> kGroupNames = {"tensor", "data", "embedding", "shard",
-                                                              "replica"};
-constexpr std::array<const char*, kTrafficKinds> kTrafficNames = {"tensor", "data", "embedding", "pipeline"};
-constexpr std::array<const char*, 5> kCollectiveNames = {"all_reduce", "all_gather", "reduce_scatter",
-                                                         "broadcast", "all_to_all"};
+constexpr std::array<const char*, kStreams> kStreamNames = {"compute", "tensor",    "send",   "data",
+                                                            "to_host", "from_host", "context"};
+constexpr std::array<const char*, kGroupKinds> kGroupNames = {"tensor", "data",    "embedding",
+                                                              "shard",  "replica", "context"};
+constexpr std::array<const char*, kTrafficKinds> kTrafficNames = {"tensor", "data", "embedding", "pipeline",
+                                                                  "context"};
+constexpr std::array<const char*, 6> kCollectiveNames = {"all_reduce", "all_gather", "reduce_scatter",
+                                                         "broadcast",  "all_to_all", "ring_shift"};
 constexpr std::array<const char*, kCauses> kCauseNames = {"forward",
                                                           "backward",
                                                           "recompute",
@@ -35,7 +36,8 @@ constexpr std::array<const char*, kCauses> kCauseNames = {"forward",
                                                           "bubble",
                                                           "imbalance",
                                                           "launch",
-                                                          "offload"};
+                                                          "offload",
+                                                          "context_communication"};
 constexpr std::array<const char*, kMemoryCategories> kMemoryNames = {
     "parameters",    "gradients", "main_gradients",        "optimizer_state", "activations",
     "recomputation", "logits",    "communication_buffers", "temporary"};

@@ -11,18 +11,19 @@
 namespace trainsim::program {
 
 /// Streams of a rank. Instructions of one stream run in order; streams run side by side, as CUDA streams do.
-/// kToHost and kFromHost are the two directions of copies between GPU and host; what the host itself computes
-/// for the rank happens on the latter.
-enum class Stream : std::uint8_t { kCompute, kTensor, kSend, kData, kToHost, kFromHost };
-inline constexpr int kStreams = 6;
-/// Name for tables and traces: "compute", "tensor", "send", "data", "to_host", "from_host".
+/// kContext exchanges keys and values between ranks that share a sequence. kToHost and kFromHost are the two
+/// directions of copies between GPU and host; what the host itself computes for the rank happens on the
+/// latter.
+enum class Stream : std::uint8_t { kCompute, kTensor, kSend, kData, kToHost, kFromHost, kContext };
+inline constexpr int kStreams = 7;
+/// Name for tables and traces: "compute", "tensor", "send", "data", "to_host", "from_host", "context".
 const char* to_string(Stream stream);
 
 /// Communicators of a rank.
 enum class GroupKind : std::uint8_t {
   /// Ranks that share every layer (tensor parallel).
   kTensor,
-  /// Ranks that hold the same parameters (data parallel).
+  /// Ranks that hold the same parameters (data parallel, and context parallel within that).
   kData,
   /// First and last stage, which share a tied embedding.
   kEmbedding,
@@ -30,9 +31,11 @@ enum class GroupKind : std::uint8_t {
   kShard,
   /// Those that hold the same shard of different copies.
   kReplica,
+  /// Ranks that share each sequence (context parallel).
+  kContext,
 };
-inline constexpr int kGroupKinds = 5;
-/// Name for tables and JSON: "tensor", "data", "embedding", "shard", "replica".
+inline constexpr int kGroupKinds = 6;
+/// Name for tables and JSON: "tensor", "data", "embedding", "shard", "replica", "context".
 const char* to_string(GroupKind kind);
 
 /// Ranks that a rank exchanges point-to-point messages with, relative to its own stage.
@@ -40,11 +43,21 @@ enum class PeerKind : std::uint8_t { kNextStage, kPreviousStage };
 inline constexpr int kPeerKinds = 2;
 
 /// Collective operations.
-enum class CollectiveOp : std::uint8_t { kAllReduce, kAllGather, kReduceScatter, kBroadcast, kAllToAll };
+enum class CollectiveOp : std::uint8_t {
+  kAllReduce,
+  kAllGather,
+  kReduceScatter,
+  kBroadcast,
+  kAllToAll,
+  /// Every member sends its tensor to the next one of a ring: a step of ring attention.
+  kRingShift,
+};
+/// Those that NCCL has an operation for.
 inline constexpr std::array<CollectiveOp, 5> kCollectiveOps = {
     CollectiveOp::kAllReduce, CollectiveOp::kAllGather, CollectiveOp::kReduceScatter,
     CollectiveOp::kBroadcast, CollectiveOp::kAllToAll};
-/// Name for tables and traces: "all_reduce", "all_gather", "reduce_scatter", "broadcast", "all_to_all".
+/// Name for tables and traces: "all_reduce", "all_gather", "reduce_scatter", "broadcast", "all_to_all",
+/// "ring_shift".
 const char* to_string(CollectiveOp op);
 
 /// Why the compute stream is occupied; the rows of the breakdown.
@@ -69,8 +82,10 @@ enum class Cause : std::uint8_t {
   kLaunch,
   /// Copies to and from the host that compute waits for, and the optimizer there.
   kOffload,
+  /// Exchange between ranks that share a sequence, which attention waits for.
+  kContextCommunication,
 };
-inline constexpr int kCauses = 12;
+inline constexpr int kCauses = 13;
 /// Name for tables and JSON, such as "tensor_communication".
 const char* to_string(Cause cause);
 

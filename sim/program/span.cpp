@@ -22,6 +22,8 @@ const char* wait_name(const Span& span) {
       return "wait for the send stream";
     case Cause::kDataCommunication:
       return "wait for the data stream";
+    case Cause::kContextCommunication:
+      return "wait for the context stream";
     default:
       return "wait";
   }

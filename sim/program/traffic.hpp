@@ -12,9 +12,9 @@
 namespace trainsim::program {
 
 /// What communication is for.
-enum class TrafficKind : std::uint8_t { kTensor, kData, kEmbedding, kPipeline };
-inline constexpr int kTrafficKinds = 4;
-/// Name for tables and JSON: "tensor", "data", "embedding", "pipeline".
+enum class TrafficKind : std::uint8_t { kTensor, kData, kEmbedding, kPipeline, kContext };
+inline constexpr int kTrafficKinds = 5;
+/// Name for tables and JSON: "tensor", "data", "embedding", "pipeline", "context".
 const char* to_string(TrafficKind kind);
 
 /// Transfers of one kind, operation, algorithm and protocol in a step, mean over ranks.

@@ -128,8 +128,8 @@ Figures figures_of(const std::string& text, std::string name) {
   figures.tokens = plan["global_batch_size"].get<double>() * plan["sequence_length"].get<double>();
   figures.step_time = json["step_time_s"].get<double>();
   for (std::size_t c = 0; c < figures.breakdown.size(); ++c)
-    figures.breakdown[c] =
-        json["breakdown"][program::to_string(static_cast<program::Cause>(c))].get<double>();
+    // Some causes are only there in plans that can have them.
+    figures.breakdown[c] = json["breakdown"].value(program::to_string(static_cast<program::Cause>(c)), 0.0);
   figures.tokens_per_second = json["tokens_per_s"].get<double>();
   figures.mfu = json["mfu"].get<double>();
   figures.hfu = json["hfu"].get<double>();

@@ -42,7 +42,8 @@ std::string number(double value, int digits) {
 }
 
 std::string percent(double share) {
-  const double value = 100.0 * share;
+  // What rounding leaves of a difference is nothing.
+  const double value = std::abs(share) < 1e-11 ? 0.0 : 100.0 * share;
   return (std::abs(value) < 0.95 && value != 0 ? number(value, 2) : fixed(value, 1)) + " %";
 }
 

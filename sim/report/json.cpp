@@ -81,7 +81,7 @@ Json plan_json(const Summary& summary) {
           {"pipeline_parallel", plan.pipeline_parallel},
           {"virtual_pipeline", plan.virtual_pipeline},
           {"data_parallel", plan.data_parallel},
-          {"context_parallel", 1},
+          {"context_parallel", plan.context_parallel},
           {"expert_parallel", 1},
           {"sequence_parallel", plan.sequence_parallel},
           {"micro_batch_size", plan.micro_batch_size},
@@ -303,6 +303,19 @@ const Json& number_at(const Json& json, const std::string& text, const Assertion
   return *at;
 }
 
+/// What only plans with context parallelism have; no others mention it.
+void add_context(const Summary& summary, Json& json) {
+  const char* cause = program::to_string(program::Cause::kContextCommunication);
+  if (summary.plan.context_parallel > 1) {
+    json["plan"]["context_communication"] = plan::to_string(summary.plan.context_communication);
+    for (std::size_t i = 0; i < summary.ranks.size(); ++i)
+      json["ranks"][i]["context_rank"] = summary.ranks[i].context_rank;
+    return;
+  }
+  json["breakdown"].erase(cause);
+  for (Json& rank : json["ranks"]) rank["breakdown"].erase(cause);
+}
+
 }  // namespace
 
 Json to_tree(const Summary& summary) {
@@ -318,6 +331,7 @@ Json to_tree(const Summary& summary) {
   json["contention_s"] = summary.contention ? Json(*summary.contention) : Json(nullptr);
   json["ranks"] = ranks(summary);
   json["plan"] = plan_json(summary);
+  add_context(summary, json);
   json["model"] = summary.model.name;
   json["cluster"] = summary.cluster_name;
   json["gpu"] = summary.gpu_name;
@@ -354,6 +368,7 @@ void check_assertion_early(const std::string& text) {
   any.jitter = JitterResult{};
   any.run = complete_run();
   any.plan.global_batch_size = 1;
+  any.plan.context_parallel = 2;
   if (!late) number_at(to_tree(any), text, assertion);
 }
 

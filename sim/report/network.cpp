@@ -93,7 +93,7 @@ std::string users_of(const LinkTraffic& link) {
 Seconds exposed(const Summary& summary, TrafficKind kind) {
   static constexpr std::array<Cause, program::kTrafficKinds> causes = {
       Cause::kTensorCommunication, Cause::kDataCommunication, Cause::kEmbeddingCommunication,
-      Cause::kPipelineCommunication};
+      Cause::kPipelineCommunication, Cause::kContextCommunication};
   return summary.breakdown[static_cast<std::size_t>(causes[static_cast<std::size_t>(kind)])];
 }
 

@@ -118,6 +118,12 @@ std::vector<std::string> explain(const Summary& summary) {
     notes.push_back("Tensor-parallel communication that compute waits for takes " +
                     percent(tensor / summary.step_time) + " of the step.");
   }
+  const Seconds context = of(summary, Cause::kContextCommunication);
+  if (context > 0.02 * summary.step_time) {
+    notes.push_back("Context-parallel communication (" + plan::to_string(summary.plan.context_communication) +
+                    ") that attention waits for takes " + percent(context / summary.step_time) +
+                    " of the step.");
+  }
   const Seconds data = of(summary, Cause::kDataCommunication);
   if (data > 0.02 * summary.step_time) {
     notes.push_back("Gradient and parameter exchange that is not hidden takes " +

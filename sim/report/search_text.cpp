@@ -49,7 +49,8 @@ std::string cells(const PlanResult& result, bool with_gpus, bool is_reference) {
           pad_left(std::to_string(plan.data_parallel), 5) +
           pad_left(std::to_string(plan.micro_batch_size), 4);
   text += "  " + pad_right(plan.pipeline_parallel > 1 ? plan::to_string(plan.schedule) : "-", 13) +
-          pad_right(plan::to_string(plan.sharding), 10) + search::to_string(plan.recompute) + "\n";
+          pad_right(plan::to_string(plan.sharding), 10) + search::to_string(plan.recompute) +
+          (plan.context_parallel > 1 ? "  CP" + std::to_string(plan.context_parallel) : "") + "\n";
   return text;
 }
 

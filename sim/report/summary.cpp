@@ -70,6 +70,7 @@ void add_ranks(const Run& run, Summary& summary) {
     row.stage = rank.stage;
     row.tensor_rank = rank.tensor_rank;
     row.data_rank = rank.data_rank;
+    row.context_rank = rank.context_rank;
     row.layers = layers_on(run.plan, layers, rank.stage);
     row.slowdown = rank.slowdown;
     row.busy = timeline.busy;

@@ -56,6 +56,7 @@ struct RankSummary {
   std::int64_t stage = 0;
   std::int64_t tensor_rank = 0;
   std::int64_t data_rank = 0;
+  std::int64_t context_rank = 0;
   std::int64_t layers = 0;
   /// Factor on its compute times; above 1 for a GPU declared slow.
   double slowdown = 1.0;

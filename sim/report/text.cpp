@@ -34,6 +34,9 @@ std::string plan_line(const Summary& summary) {
   std::string text = "TP" + std::to_string(plan.tensor_parallel) + (plan.sequence_parallel ? "+SP" : "") +
                      " PP" + std::to_string(plan.pipeline_parallel);
   if (plan.virtual_pipeline > 1) text += " (" + std::to_string(plan.virtual_pipeline) + " chunks)";
+  if (plan.context_parallel > 1)
+    text += " CP" + std::to_string(plan.context_parallel) + " (" +
+            plan::to_string(plan.context_communication) + ")";
   text += " DP" + std::to_string(plan.data_parallel) + ", " + plan::to_string(plan.schedule) + ", " +
           std::to_string(plan.micro_batches()) + " micro-batches of " +
           std::to_string(plan.micro_batch_size) + ", global batch " + std::to_string(plan.global_batch_size);
@@ -192,12 +195,16 @@ std::string stage_row(const Summary& summary, const RankSummary& rank) {
          pad_left(percent(cause(Cause::kTensorCommunication) / summary.step_time), 10) +
          pad_left(percent(cause(Cause::kPipelineCommunication) / summary.step_time), 10) +
          pad_left(percent(cause(Cause::kDataCommunication) / summary.step_time), 10) +
+         (summary.plan.context_parallel > 1
+              ? pad_left(percent(cause(Cause::kContextCommunication) / summary.step_time), 10)
+              : "") +
          pad_left(gib(rank.peak_memory), 11) + "\n";
 }
 
 std::string stage_table(const Summary& summary) {
   std::string text = "\nStages (one row per group of identical ranks; communication that is waited for)\n";
-  text += "  stage   rank  ranks  layers       busy    bubble    tensor  pipeline      data     memory\n";
+  text += "  stage   rank  ranks  layers       busy    bubble    tensor  pipeline      data";
+  text += std::string(summary.plan.context_parallel > 1 ? "   context" : "") + "     memory\n";
   const std::size_t rows = summary.ranks.size();
   for (std::size_t i = 0; i < rows; ++i) {
     if (rows > kStageRows && i == kStageRows / 2) {

@@ -29,6 +29,7 @@ struct Candidate {
   bool sequence_parallel = false;
   RecomputeChoice recompute;
   plan::Sharding sharding = plan::Sharding::kNone;
+  std::int64_t context_parallel = 1;
 };
 
 /// What candidates are laid over: the resolved plan of a configuration, for its model and cluster.

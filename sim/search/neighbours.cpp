@@ -57,6 +57,7 @@ std::string change_text(const Candidate& from, const Candidate& to) {
   Changes changes;
   changes.add_count("tensor_parallel", from.tensor_parallel, to.tensor_parallel);
   changes.add_count("pipeline_parallel", from.pipeline_parallel, to.pipeline_parallel);
+  changes.add_count("context_parallel", from.context_parallel, to.context_parallel);
   changes.add_count("virtual_pipeline", from.virtual_pipeline, to.virtual_pipeline);
   changes.add_count("data_parallel", from.data_parallel, to.data_parallel);
   changes.add_count("micro_batch_size", from.micro_batch_size, to.micro_batch_size);
@@ -77,9 +78,11 @@ struct Switch {
 
 const std::vector<Switch> kSwitches = {
     {"overlap_gradient_reduction", &ParallelPlan::overlap_gradient_reduction,
-     [](const ParallelPlan& plan) { return plan.data_parallel > 1; }},
+     [](const ParallelPlan& plan) { return plan.data_context_ranks() > 1; }},
     {"overlap_parameter_gather", &ParallelPlan::overlap_parameter_gather,
-     [](const ParallelPlan& plan) { return plan.data_parallel > 1 && plan.sharding == Sharding::kZero1; }},
+     [](const ParallelPlan& plan) {
+       return plan.data_context_ranks() > 1 && plan.sharding == Sharding::kZero1;
+     }},
     {"overlap_point_to_point", &ParallelPlan::overlap_point_to_point,
      [](const ParallelPlan& plan) { return plan.pipeline_parallel > 1; }},
     {"overlap_tensor_communication", &ParallelPlan::overlap_tensor_communication,
@@ -106,6 +109,7 @@ class Explorer {
   Neighbourhood run() {
     for (const Way way : kWays) move_tensor(way);
     for (const Way way : kWays) move_pipeline(way);
+    for (const Way way : kWays) move_context(way);
     for (const Way way : kWays) move_chunks(way);
     for (const Way way : kWays) move_micro_batch(way);
     move_schedule();
@@ -157,7 +161,7 @@ class Explorer {
   }
 
   void move_tensor(Way way) {
-    const std::int64_t gpus = base_.plan.gpus;
+    const std::int64_t gpus = base_.plan.gpus / base_.plan.context_parallel;
     std::vector<Candidate> with_data;
     for (const std::int64_t tensor : beyond(divisors(gpus), own_.tensor_parallel, way)) {
       if (gpus % (tensor * own_.pipeline_parallel) != 0) continue;
@@ -178,7 +182,7 @@ class Explorer {
   }
 
   void move_pipeline(Way way) {
-    const std::int64_t rest = base_.plan.gpus / own_.tensor_parallel;
+    const std::int64_t rest = base_.plan.gpus / (own_.tensor_parallel * base_.plan.context_parallel);
     std::vector<Candidate> list;
     for (const std::int64_t stages : beyond(divisors(rest), own_.pipeline_parallel, way)) {
       Candidate moved = own_;
@@ -186,6 +190,20 @@ class Explorer {
       append(list, with_stages(moved, stages));
     }
     take_first(list);
+  }
+
+  /// Where a sequence is shared already: by more or fewer ranks, with fewer or more replicas.
+  void move_context(Way way) {
+    if (own_.context_parallel == 1) return;
+    const std::int64_t rest = own_.context_parallel * own_.data_parallel;
+    std::vector<Candidate> list;
+    for (const std::int64_t context : beyond(divisors(rest), own_.context_parallel, way)) {
+      Candidate moved = own_;
+      moved.context_parallel = context;
+      moved.data_parallel = rest / context;
+      list.push_back(moved);
+    }
+    if (!list.empty()) take_first(list);
   }
 
   void move_chunks(Way way) {
@@ -253,7 +271,7 @@ class Explorer {
       moved.sharding = static_cast<Sharding>(stage);
       list.push_back(moved);
     }
-    if (list.empty() || own_.data_parallel == 1) return;
+    if (list.empty() || own_.data_parallel * base_.plan.context_parallel == 1) return;
     take_first(list);
   }
 

@@ -26,6 +26,7 @@ struct Neighbourhood {
 /// in what has to follow it:
 ///
 /// - tensor_parallel, with data_parallel or pipeline_parallel in balance;
+/// - context_parallel, if it is more than 1, with data_parallel in balance;
 /// - pipeline_parallel, with data_parallel in balance, and as many chunks as can stay;
 /// - virtual_pipeline, and the schedule that goes with it; schedule (1f1b, gpipe);
 /// - micro_batch_size, with as large a batch;

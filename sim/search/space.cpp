@@ -42,14 +42,12 @@ class Enumerator {
   Enumeration run() {
     const plan::ParallelPlan& plan = base_.plan;
     const std::vector<std::int64_t> degrees = divisors_up_to(plan.gpus, base_.model.num_attention_heads);
+    const std::vector<std::int64_t> own_context = {plan.context_parallel};
     for (const std::int64_t tensor : given_or(space_.tensor_parallel, degrees)) {
       at_.tensor_parallel = tensor;
-      const std::int64_t rest = std::max<std::int64_t>(1, plan.gpus / tensor);
-      const std::vector<std::int64_t> stages = divisors_up_to(rest, base_.model.num_layers);
-      for (const std::int64_t pipeline : given_or(space_.pipeline_parallel, stages)) {
-        at_.pipeline_parallel = pipeline;
-        at_.data_parallel = std::max<std::int64_t>(1, rest / pipeline);
-        for_each_schedule();
+      for (const std::int64_t context : given_or(space_.context_parallel, own_context)) {
+        at_.context_parallel = context;
+        for_each_pipeline(std::max<std::int64_t>(1, plan.gpus / (tensor * context)));
       }
     }
     std::stable_sort(result_.illegal.begin(), result_.illegal.end(),
@@ -61,6 +59,16 @@ class Enumerator {
   template <class T>
   static const std::vector<T>& given_or(const std::vector<T>& given, const std::vector<T>& usual) {
     return given.empty() ? usual : given;
+  }
+
+  /// `rest` GPUs are left for stages and replicas.
+  void for_each_pipeline(std::int64_t rest) {
+    const std::vector<std::int64_t> stages = divisors_up_to(rest, base_.model.num_layers);
+    for (const std::int64_t pipeline : given_or(space_.pipeline_parallel, stages)) {
+      at_.pipeline_parallel = pipeline;
+      at_.data_parallel = std::max<std::int64_t>(1, rest / pipeline);
+      for_each_schedule();
+    }
   }
 
   void for_each_schedule() {

@@ -19,6 +19,7 @@ struct Space {
   std::vector<bool> sequence_parallel;
   std::vector<RecomputeChoice> recompute;
   std::vector<plan::Sharding> sharding;
+  std::vector<std::int64_t> context_parallel;
 };
 
 /// Candidates that a rule forbids.
@@ -44,6 +45,7 @@ struct Enumeration {
 ///
 /// - tensor_parallel: divisors of the number of GPUs up to the number of attention heads;
 /// - pipeline_parallel: divisors of what is left, up to the number of layers;
+/// - context_parallel: as the configuration says;
 /// - virtual_pipeline: 1, and chunks that deal out the layers evenly, or the layers with embedding and head
 ///   counted as one each;
 /// - micro_batch_size: divisors of a replica's share of the batch, up to 64;

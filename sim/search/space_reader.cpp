@@ -25,7 +25,7 @@ constexpr std::int64_t kMost = 1'000'000;
 
 const std::vector<std::string> kSettings = {"tensor_parallel",  "pipeline_parallel", "virtual_pipeline",
                                             "micro_batch_size", "schedule",          "sequence_parallel",
-                                            "recompute",        "sharding"};
+                                            "recompute",        "sharding",          "context_parallel"};
 
 [[noreturn]] void fail(const std::string& text, const std::string& message) {
   throw InputError("--vary '" + text + "': error: " + message);
@@ -151,7 +151,9 @@ void restrict_space(Space& space, const std::string& assignment) {
                                {Sharding::kNone, Sharding::kZero1, Sharding::kZero2, Sharding::kZero3});
     };
     space.sharding = read_list<Sharding>(assignment, list, read, {"none", "zero1", "zero2", "zero3"});
-  } else if (setting == "context_parallel" || setting == "expert_parallel") {
+  } else if (setting == "context_parallel") {
+    space.context_parallel = read_counts(assignment, list);
+  } else if (setting == "expert_parallel") {
     fail(assignment, setting + " is not supported by this version; it stays 1");
   } else if (setting == "data_parallel") {
     fail(assignment,

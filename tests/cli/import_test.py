@@ -170,6 +170,22 @@ class Import(unittest.TestCase):
         self.assertIn("float8: matrix multiplies are simulated in the precision of plan.precision", said)
         self.assert_legal()
 
+    def test_torchtitan_context_parallelism(self):
+        job = ('[model]\nname = "llama3"\nflavor = "8B"\n[training]\nseq_len = 65536\nlocal_batch_size = 1\n'
+               '[parallelism]\ncontext_parallel_degree = 4\ndata_parallel_shard_degree = 1\n')
+        tree, _ = self.imported(self.written(job, "job.toml"), "--cluster", "dgx-h100")
+        # Parameters are sharded over data- and context-parallel ranks.
+        self.assertEqual(tree["gpus"], 4)
+        self.assert_has(tree, "plan", {"context_parallel": 4, "context_communication": "all_gather",
+                                       "sharding": "zero3"})
+        self.assert_legal()
+        tree, _ = self.imported(self.written(job + 'context_parallel_rotate_method = "alltoall"\n'
+                                                   "data_parallel_replicate_degree = 2\n", "job.toml"),
+                                "--cluster", "dgx-h100")
+        self.assertEqual(tree["gpus"], 8)
+        self.assert_has(tree, "plan", {"context_parallel": 4, "sharding": {"stage": 3, "group": 4}})
+        self.assertNotIn("context_communication", tree["plan"])
+
     def test_torchtitan_with_old_names(self):
         tree, said = self.imported("torchtitan-old.toml", "--cluster", "dgx-h100")
         self.assertEqual(tree["gpus"], 16)
@@ -234,12 +250,26 @@ class Import(unittest.TestCase):
 
     def test_degrees_that_are_not_supported(self):
         path = self.written("--num-layers 4 --hidden-size 64 --num-attention-heads 4 --seq-length 64 "
-                            "--max-position-embeddings 64 --vocab-size 100 --context-parallel-size 2")
+                            "--max-position-embeddings 64 --vocab-size 100 --expert-model-parallel-size 2")
         tree, said = self.imported(path, "--cluster", "dgx-h100", "--gpus", "8")
-        self.assertEqual(tree["plan"]["context_parallel"], 2)
-        self.assertIn("--context-parallel-size 2: `trainsim check` will refuse it", said)
+        self.assertEqual(tree["plan"]["expert_parallel"], 2)
+        self.assertIn("--expert-model-parallel-size 2: `trainsim check` will refuse it", said)
         self.assertIn("warning: `trainsim check` refuses what these files say:", said)
-        self.assertIn("plan.context_parallel: 2 is not supported by this version", said)
+        self.assertIn("plan.expert_parallel: 2 is not supported by this version", said)
+
+    def test_context_parallelism(self):
+        options = ("--num-layers 4 --hidden-size 64 --num-attention-heads 4 --seq-length 64 "
+                   "--max-position-embeddings 64 --vocab-size 100 --context-parallel-size 2 ")
+        for comm, meant in (("", None), ("--cp-comm-type p2p", None), ("--cp-comm-type a2a", "a2a"),
+                            ("--cp-comm-type allgather", "all_gather"), ("--cp-comm-type all_gather", "all_gather")):
+            tree, said = self.imported(self.written(options + comm), "--cluster", "dgx-h100", "--gpus", "8")
+            self.assertEqual(tree["plan"]["context_parallel"], 2)
+            self.assertEqual(tree["plan"].get("context_communication"), meant)
+            self.assertNotIn("refuse", said)
+        _, said = self.imported(self.written(options + "--cp-comm-type a2a+p2p"), "--cluster", "dgx-h100", "--gpus", "8")
+        self.assertIn("--cp-comm-type a2a+p2p: the hierarchy of both is simulated as p2p", said)
+        _, said = self.imported(self.written(options + "--cp-comm-type p2p a2a"), "--cluster", "dgx-h100", "--gpus", "8")
+        self.assertIn("--cp-comm-type p2p a2a: all layers exchange in one way; the first is taken", said)
 
     def test_files_that_disagree(self):
         path = self.written("--num-layers 4 --hidden-size 64 --num-attention-heads 4 --seq-length 64 "
@@ -289,8 +319,8 @@ class Import(unittest.TestCase):
         self.assertIn("missing.sh: error: no such file", self.refused("missing.sh"))
         self.assertIn("error: is a folder; give the files in it", self.refused(self.folder))
         self.assertEqual(self.refused("options.txt", "--kind", "megatrn"),
-                         "trainsim: error: --kind 'megatrn' is not known; use auto, hf, megatron, deepspeed or "
-                         "torchtitan (did you mean 'megatron'?)")
+                         "trainsim: error: --kind 'megatrn' is not known; use auto, hf, megatron, deepspeed, "
+                         "torchtitan, megatron-log or kineto (did you mean 'megatron'?)")
         self.assertIn("--define needs NAME=VALUE, not 'x'", self.refused("options.txt", "--define", "x"))
 
     def test_nesting_that_would_overflow_the_stack(self):

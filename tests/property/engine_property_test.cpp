@@ -15,6 +15,7 @@ namespace {
 struct Case {
   hardware::ClusterSpec cluster = tests::round_cluster();
   plan::ParallelPlan plan;
+  model::ModelSpec model = tests::small_gpt();
 };
 
 hardware::FabricSpec random_fabric() {
@@ -36,16 +37,34 @@ hardware::FabricSpec random_fabric() {
   return fabric;
 }
 
+/// Ranks that share sequences, as many as data-parallel ones can be spared.
+void share_sequences(Case& random) {
+  plan::ParallelPlan& plan = random.plan;
+  const auto context = *rc::gen::element<std::int64_t>(1, 2, 4);
+  if (context == 1 || plan.data_parallel % context != 0) return;
+  random.model.attention = model::Attention::kFlash;
+  plan.context_parallel = context;
+  plan.data_parallel /= context;
+  plan.global_batch_size /= context;
+  plan.context_communication =
+      *rc::gen::element(plan::ContextCommunication::kP2p, plan::ContextCommunication::kAllGather,
+                        plan::ContextCommunication::kAllToAll);
+  const std::int64_t heads = random.model.num_attention_heads / plan.tensor_parallel;
+  if (heads % context != 0 && plan.context_communication == plan::ContextCommunication::kAllToAll)
+    plan.context_communication = plan::ContextCommunication::kP2p;
+}
+
 Case random_case() {
   const auto tensor = *rc::gen::element<std::int64_t>(1, 2, 4, 8);
   const auto pipeline = *rc::gen::element<std::int64_t>(1, 2, 4);
   const auto chunks = pipeline > 1 ? *rc::gen::element<std::int64_t>(1, 2) : 1;
   Case random;
   random.plan = tests::small_plan(32, tensor, pipeline, chunks);
+  share_sequences(random);
   const auto stage = *rc::gen::inRange(0, pipeline > 1 ? 2 : 4);
   random.plan.sharding = static_cast<plan::Sharding>(stage);
   const auto group = *rc::gen::element<std::int64_t>(0, 1, 2, 4);
-  if (group > 0 && random.plan.data_parallel % group == 0) random.plan.shard_group = group;
+  if (group > 0 && random.plan.data_context_ranks() % group == 0) random.plan.shard_group = group;
   random.plan.overlap_gradient_reduction = *rc::gen::arbitrary<bool>();
   random.plan.overlap_point_to_point = *rc::gen::arbitrary<bool>();
   random.plan.sequence_parallel = tensor > 1 && *rc::gen::arbitrary<bool>();
@@ -74,14 +93,14 @@ std::vector<double> outcome(const program::Timeline& timeline) {
 
 std::vector<double> on_simgrid(const Case& random, bool fold) {
   return tests::in_child([&] {
-    const program::Job job = tests::make_job(tests::small_gpt(), random.cluster, random.plan, {fold, false});
+    const program::Job job = tests::make_job(random.model, random.cluster, random.plan, {fold, false});
     return outcome(engine::make_simgrid_executor()->run(job));
   });
 }
 
 std::vector<double> ideal(const Case& random, bool free_communication) {
   const program::Job job =
-      tests::make_job(tests::small_gpt(), random.cluster, random.plan, {true, free_communication});
+      tests::make_job(random.model, random.cluster, random.plan, {true, free_communication});
   return outcome(engine::make_ideal_executor()->run(job));
 }
 

@@ -44,6 +44,12 @@ Case random_case() {
   random.plan = tests::split_plan({*rc::gen::element<std::int64_t>(1, 2, 4), pipeline, chunks, data},
                                   pipeline * *rc::gen::inRange(1, 3));
   ParallelPlan& plan = random.plan;
+  if (random.model.attention == model::Attention::kFlash) {
+    plan.context_parallel = *rc::gen::element<std::int64_t>(1, 2, 4);
+    plan.context_communication =
+        *rc::gen::element(plan::ContextCommunication::kP2p, plan::ContextCommunication::kAllGather);
+    plan.gpus *= plan.context_parallel;
+  }
   if (chunks == 1 && *rc::gen::arbitrary<bool>()) plan.schedule = plan::ScheduleKind::kGpipe;
   plan.sequence_parallel = *rc::gen::arbitrary<bool>();
   plan.fusion = *rc::gen::element(plan::Fusion::kNone, plan::Fusion::kStandard, plan::Fusion::kCompiled);

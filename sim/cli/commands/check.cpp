@@ -47,6 +47,10 @@ report::CheckReport check_report(const config::Experiment& experiment) {
         stages.size() > 1 ? ", in " + std::to_string(stages.size()) + " batch sizes" : "";
     report.derived.emplace_back("steps of the run", std::to_string(training::total_steps(stages)) + sizes);
   }
+  if (plan.context_parallel > 1) {
+    report.derived.emplace_back("tokens of a sequence per rank",
+                                std::to_string(experiment.model.sequence_length / plan.context_parallel));
+  }
   return report;
 }
 

@@ -27,7 +27,9 @@ const std::vector<std::pair<std::string, SourceKind>>& kinds() {
       {"hf", SourceKind::kHuggingFace},
       {"megatron", SourceKind::kMegatron},
       {"deepspeed", SourceKind::kDeepSpeed},
-      {"torchtitan", SourceKind::kTorchtitan}};
+      {"torchtitan", SourceKind::kTorchtitan},
+      {"megatron-log", SourceKind::kMegatronLog},
+      {"kineto", SourceKind::kKineto}};
   return words;
 }
 
@@ -45,11 +47,14 @@ class ImportCommand : public Command {
   void declare(Options& options) override {
     options
         .add("FILES", request_.files,
-             "scripts that run Megatron-LM, DeepSpeed JSON, torchtitan TOML, config.json of Hugging Face; - "
-             "is "
+             "scripts that run Megatron-LM, DeepSpeed JSON, torchtitan TOML, config.json of Hugging Face; "
+             "with "
+             "them logs of Megatron-LM's timers or traces of PyTorch's profiler for measured times; - is "
              "standard input; of two that disagree the later counts")
         .required();
-    options.add("--kind", kind_, "auto, hf, megatron, deepspeed or torchtitan: what the files are")
+    options
+        .add("--kind", kind_,
+             "auto, hf, megatron, deepspeed, torchtitan, megatron-log or kineto: what the files are")
         .value("KIND")
         .fallback("auto");
     options.add("--cluster", request_.cluster, "the cluster to write: a preset or a file").value("NAME");

@@ -36,11 +36,14 @@ struct CauseText {
   const char* text;
 };
 
-constexpr std::array<CauseText, 8> kCauseTexts = {{
+constexpr std::array<CauseText, 9> kCauseTexts = {{
     {Cause::kBubble, "Bubble",
      "Stages wait while the pipeline fills and drains, and wherever one stage is slower than the others."},
     {Cause::kTensorCommunication, "Tensor-parallel communication",
      "Every layer ends in collectives of its tensor-parallel group, and compute waits for their results."},
+    {Cause::kContextCommunication, "Context-parallel communication",
+     "Attention waits for keys, values or their gradients from the ranks that hold other parts of the "
+     "sequence."},
     {Cause::kPipelineCommunication, "Pipeline transfers",
      "Stages wait for activations and gradients that are on their way between them."},
     {Cause::kDataCommunication, "Gradient and parameter exchange",
@@ -177,7 +180,7 @@ Diagnosis diagnose(const Summary& summary, const WhatIf& what_if) {
                    [](const Finding& a, const Finding& b) { return a.share > b.share; });
   if (diagnosis.findings.size() > kMostFindings) diagnosis.findings.resize(kMostFindings);
   diagnosis.headline = headline(summary, diagnosis.findings);
-  if (!summary.plan.profile) diagnosis.findings.push_back(kernel_finding(summary, what_if));
+  if (summary.plan.profile.empty()) diagnosis.findings.push_back(kernel_finding(summary, what_if));
   diagnosis.findings.push_back(memory_finding(summary, what_if));
   return diagnosis;
 }

@@ -17,12 +17,14 @@ struct Cost {
   const char* text;
 };
 
-constexpr std::array<Cost, 8> kCosts = {{
+constexpr std::array<Cost, 9> kCosts = {{
     {Cause::kRecompute, "Recomputation",
      "Forward work that is done again in backward, so that its activations need not be kept."},
     {Cause::kLaunch, "Kernel launches", "The GPU has run dry and waits for the host to launch kernels."},
     {Cause::kTensorCommunication, "Tensor-parallel communication",
      "Compute waits for collectives of its tensor-parallel group."},
+    {Cause::kContextCommunication, "Context-parallel communication",
+     "Attention waits for what ranks with other parts of the sequence send."},
     {Cause::kPipelineCommunication, "Pipeline transfers", "Compute waits for a message that is on its way."},
     {Cause::kDataCommunication, "Gradient and parameter exchange",
      "Compute waits for gradients to be reduced or parameters to be gathered."},

@@ -74,9 +74,18 @@ TEST_F(Load, ReadsMappingsForFinerControl) {
   EXPECT_EQ(run.plan.recompute.layers, 3);
   EXPECT_EQ(run.plan.sharding, plan::Sharding::kZero1);
   EXPECT_EQ(run.plan.gradient_bytes, 2);
-  EXPECT_DOUBLE_EQ(run.plan.profile->forward, 0.01);
-  EXPECT_DOUBLE_EQ(run.plan.profile->backward, 0.02);
+  ASSERT_EQ(run.plan.profile.size(), 1U);
+  EXPECT_DOUBLE_EQ(run.plan.profile_of(1).forward, 0.01);
+  EXPECT_DOUBLE_EQ(run.plan.profile_of(1).backward, 0.02);
   EXPECT_EQ(run.plan.pipeline_layout, (std::vector<std::int64_t>{13, 11}));
+}
+
+TEST_F(Load, ReadsMeasuredTimesOfEachStage) {
+  const Experiment run = loaded(
+      configuration("{pipeline_parallel: 2, profile: [{forward: 10 ms, backward: 20 ms}, {forward: 11 ms, "
+                    "backward: 23 ms}]}"));
+  EXPECT_DOUBLE_EQ(run.plan.profile_of(0).forward, 0.01);
+  EXPECT_DOUBLE_EQ(run.plan.profile_of(1).backward, 0.023);
 }
 
 TEST_F(Load, LetsPlanAndSoftwareChangeTheModel) {

@@ -25,7 +25,7 @@ plan::ParallelPlan plan_of(ScheduleKind kind, const Shape& shape) {
   plan.schedule = kind;
   plan.global_batch_size = shape.micro_batches;
   // Equal stages: every micro-batch takes 3 ms forward and 5 ms backward on each.
-  plan.profile = plan::StageProfile{3e-3, 5e-3};
+  plan.profile = {{3e-3, 5e-3}};
   return plan;
 }
 

@@ -90,6 +90,85 @@ TEST(Folding, RingsCarryTheWholeMessageOnce) {
   }
 }
 
+/// TP2 CP4 on two nodes: rings of the four context-parallel ranks stay in a node, one to each tensor rank and
+/// replica, and gradients are reduced over all eight ranks with the same parameters.
+TEST(Folding, ContextRanksPassOnToTheNext) {
+  plan::ParallelPlan plan = tests::small_plan(16, 2, 1, 1);
+  plan.context_parallel = 4;
+  plan.data_parallel = 2;
+  const hardware::Topology topology(tests::round_cluster(), plan.gpus);
+  const World world = build_world(plan, tests::round_cluster(), topology, false);
+  int rings = 0;
+  for (const WorldGroup& group : world.groups) {
+    const auto size = group.member_end - group.member_begin;
+    if (group.kind == GroupKind::kData) {
+      EXPECT_EQ(size, 8U);
+    }
+    if (group.kind != GroupKind::kContext) continue;
+    ++rings;
+    EXPECT_EQ(size, 4U);
+    EXPECT_EQ(group.pattern, program::Pattern::kNeighbours);
+    ASSERT_EQ(group.flow_end - group.flow_begin, 4U);
+    for (std::uint32_t f = group.flow_begin; f < group.flow_end; ++f) {
+      const WorldFlow& flow = world.flows[f];
+      EXPECT_EQ(flow.share, 1.0);
+      EXPECT_EQ(flow.target % 8, (flow.source + 2) % 8);
+      EXPECT_EQ(flow.target / 8, flow.source / 8);
+    }
+  }
+  EXPECT_EQ(rings, 4);
+}
+
+/// Ring attention has one ring: over nodes its members send through one NIC in each direction, while an
+/// all-gather has as many rings as a node has members.
+TEST(Folding, ContextRanksHaveOneRingOverNodes) {
+  plan::ParallelPlan plan = tests::small_plan(16, 1, 1, 1);
+  plan.context_parallel = 16;
+  plan.data_parallel = 1;
+  const hardware::Topology topology(tests::round_cluster(), plan.gpus);
+  const auto between = [&](plan::ContextCommunication way) {
+    plan.context_communication = way;
+    const World world = build_world(plan, tests::round_cluster(), topology, false);
+    double share = 0;
+    int flows = 0;
+    for (const WorldFlow& flow : world.flows) {
+      if (world.groups[flow.group].kind != GroupKind::kContext || flow.source / 8 == flow.target / 8)
+        continue;
+      share += flow.share;
+      ++flows;
+    }
+    return std::pair(flows, share);
+  };
+  EXPECT_EQ(between(plan::ContextCommunication::kP2p), std::pair(2, 2.0));
+  EXPECT_EQ(between(plan::ContextCommunication::kAllGather), std::pair(16, 2.0));
+  // Every member sends 8 of its 15 parts to the other node.
+  EXPECT_EQ(between(plan::ContextCommunication::kAllToAll).first, 2 * 8 * 8);
+}
+
+/// Two nodes' worth of replicas stand for all, whether a replica is less than a node or more.
+TEST(Folding, ASampleHasWholeContexts) {
+  for (const auto& [tensor, context] : {std::pair(1, 4), std::pair(2, 4), std::pair(2, 8)}) {
+    plan::ParallelPlan plan = tests::small_plan(128, tensor, 1, 1);
+    plan.context_parallel = context;
+    plan.data_parallel /= context;
+    plan.global_batch_size = plan.data_parallel * 2;
+    model::ModelSpec model = tests::small_gpt();
+    model.attention = model::Attention::kFlash;
+    const auto time = [&](bool sample) {
+      return tests::in_child([&] {
+               const program::Job job =
+                   build_job(plan, tests::round_cluster(), true,
+                             lowering::lower(model, plan, tests::round_cluster(), schedule::build(plan)),
+                             {true, false, sample});
+               return std::vector<double>{engine::make_simgrid_executor()->run(job).step_time};
+             })
+          .at(0);
+    };
+    ASSERT_LT(sample_replicas(tests::round_cluster(), plan).plan.gpus, plan.gpus);
+    EXPECT_NEAR(time(true) / time(false), 1.0, 1e-9) << "TP" << tensor << " CP" << context;
+  }
+}
+
 /// Four nodes below one group of rail leaves: rings keep to their rails, so that what is above the leaves
 /// can't matter, whatever share of a ring's members sits in a node.
 TEST(Folding, RingsStayOnTheirRails) {

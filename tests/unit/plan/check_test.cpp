@@ -102,6 +102,94 @@ TEST_F(Check, NeedsKeyValueHeadsToSplitOrReplicate) {
             (Texts{"plan.tensor_parallel", "plan.tensor_parallel"}));  // leaves the node, replicates
 }
 
+TEST_F(Check, CountsContextParallelRanks) {
+  set(64, 2, 4);
+  plan_.context_parallel = 4;
+  // 2 x 4 x 4 = 32.
+  plan_.data_parallel = 2;
+  plan_.global_batch_size = 2;
+  EXPECT_EQ(problems(), Texts{});
+  plan_.gpus = 48;
+  EXPECT_EQ(problems(), Texts{"gpus: 48 is not a multiple of tensor_parallel 2 x context_parallel 4 x "
+                              "pipeline_parallel 4 = 32; nearest legal: 32 or 64"});
+  plan_.gpus = 64;
+  plan_.data_parallel = plan_.global_batch_size = 8;
+  EXPECT_EQ(problems(),
+            Texts{"plan.data_parallel: 8 is not gpus 64 / (tensor_parallel 2 x context_parallel 4 x "
+                  "pipeline_parallel 4) = 2; leave it out, or write gpus: 256"});
+}
+
+TEST_F(Check, NeedsTwoChunksOfTheSequenceOnEachContextRank) {
+  set(64, 1, 1);
+  plan_.context_parallel = 8;
+  plan_.data_parallel = plan_.global_batch_size = 8;
+  model_.sequence_length = 1000;
+  // 1000 = 8 x 125: halves of 1, 2 and 4 parts are whole.
+  EXPECT_EQ(
+      problems(),
+      Texts{"plan.context_parallel: 8 needs two equal chunks of the sequence on each rank, and 1000 is not "
+            "a multiple of 16; pad to 1008; legal here: 1, 2, 4"});
+}
+
+TEST_F(Check, NeedsContextShardsToSplitWithSequenceParallelism) {
+  set(64, 8, 1);
+  plan_.context_parallel = 8;
+  plan_.data_parallel = plan_.global_batch_size = 1;
+  plan_.sequence_parallel = true;
+  model_.sequence_length = 1024 - 32;
+  // 992 = 32 x 31: 8 parts of 124, which 8 does not divide; 4 of 248 it does.
+  EXPECT_EQ(
+      problems(),
+      Texts{"plan.context_parallel: 8 leaves 124 tokens to a rank, which sequence_parallel can't split over "
+            "tensor_parallel 8; pad to a multiple of 64; legal here: 1, 2, 4"});
+}
+
+TEST_F(Check, NeedsHeadsToExchangeThem) {
+  set(32, 2, 1);
+  plan_.context_parallel = 8;
+  plan_.data_parallel = plan_.global_batch_size = 2;
+  plan_.context_communication = ContextCommunication::kAllToAll;
+  EXPECT_EQ(problems(), Texts{});
+  // 8 key/value heads are 4 on each of two tensor-parallel ranks.
+  model_.num_key_value_heads = 8;
+  EXPECT_EQ(
+      problems(),
+      Texts{"plan.context_communication: a2a splits attention by heads, and context_parallel 8 does not "
+            "divide the 4 key/value heads of a tensor-parallel rank; legal here: 1, 2, 4; or write p2p or "
+            "all_gather"});
+  // Other frameworks repeat them for every query head before.
+  plan_.framework = Framework::kDeepSpeed;
+  EXPECT_EQ(problems(), Texts{});
+  model_.num_attention_heads = model_.num_key_value_heads = 12;
+  model_.head_dim = 64;
+  EXPECT_EQ(
+      problems(),
+      Texts{"plan.context_communication: a2a splits attention by heads, and context_parallel 8 does not "
+            "divide the 6 query heads of a tensor-parallel rank; legal here: 1, 2; or write p2p or "
+            "all_gather"});
+}
+
+TEST_F(Check, NeedsFlashAttentionForPartsOfASequence) {
+  set(16, 1, 1);
+  plan_.context_parallel = 2;
+  plan_.data_parallel = plan_.global_batch_size = 8;
+  model_.attention = model::Attention::kStandard;
+  EXPECT_EQ(problems(), Texts{"model.attention: standard attention can't be put together from parts of a "
+                              "sequence, as context_parallel 2 needs; write attention: flash, or "
+                              "context_parallel: 1"});
+}
+
+TEST_F(Check, WarnsOfContextCommunicationThatIsIdleOrSlow) {
+  plan_.context_communication = ContextCommunication::kAllToAll;
+  EXPECT_EQ(warned(), Texts{"plan.context_communication"});
+  set(16, 1, 1);
+  plan_.context_parallel = 16;
+  plan_.data_parallel = plan_.global_batch_size = 1;
+  EXPECT_EQ(warned(), Texts{"plan.context_communication"});
+  plan_.context_communication = ContextCommunication::kP2p;
+  EXPECT_EQ(warned(), Texts{});
+}
+
 TEST_F(Check, NeedsTheMlpToSplit) {
   model_.intermediate_size = 1000;
   set(16, 16, 1);

@@ -60,6 +60,38 @@ TEST(Ranks, HaveTensorInnermostThenDataThenPipeline) {
   EXPECT_EQ(rank_of(plan, {1, 2, 3}), 23);  // 1 + 2 * (2 + 3 * 3)
 }
 
+/// Megatron-LM's order is tp-cp-ep-dp-pp; others keep the two together.
+TEST(Ranks, HaveContextRightAfterTensor) {
+  ParallelPlan plan;
+  plan.tensor_parallel = 2;
+  plan.context_parallel = 4;
+  plan.data_parallel = 3;
+  plan.pipeline_parallel = 2;
+  EXPECT_EQ(rank_of(plan, {1, 0, 0, 0}), 1);
+  EXPECT_EQ(rank_of(plan, {0, 0, 0, 1}), 2);
+  EXPECT_EQ(rank_of(plan, {0, 1, 0, 0}), 8);
+  EXPECT_EQ(rank_of(plan, {0, 0, 1, 0}), 24);
+  plan.order = {Axis::kData, Axis::kTensor, Axis::kPipeline};
+  EXPECT_EQ(rank_of(plan, {0, 1, 0, 0}), 1);
+  EXPECT_EQ(rank_of(plan, {1, 0, 0, 0}), 3);
+  EXPECT_EQ(rank_of(plan, {0, 0, 0, 1}), 6);
+  EXPECT_EQ(rank_of(plan, {0, 0, 1, 0}), 24);
+  for (std::int64_t rank = 0; rank < 48; ++rank) EXPECT_EQ(rank_of(plan, coordinates_of(plan, rank)), rank);
+}
+
+/// Nodes of 8: of TP2 CP8 four context-parallel ranks share one; of TP2 CP2 both, with two replicas.
+TEST(Ranks, ShareNodesWithTheirContext) {
+  ParallelPlan plan;
+  plan.tensor_parallel = 2;
+  plan.context_parallel = 8;
+  plan.data_parallel = 4;
+  EXPECT_EQ(context_ranks_in_node(plan, 8), 4);
+  EXPECT_EQ(data_ranks_in_node(plan, 8), 4);
+  plan.context_parallel = 2;
+  EXPECT_EQ(context_ranks_in_node(plan, 8), 2);
+  EXPECT_EQ(data_ranks_in_node(plan, 8), 4);
+}
+
 TEST(Ranks, GoBackAndForth) {
   ParallelPlan plan;
   plan.tensor_parallel = 2;
@@ -72,6 +104,9 @@ TEST(Names, AreThoseOfTheConfiguration) {
   EXPECT_EQ(to_string(ScheduleKind::kOneFOneB), "1f1b");
   EXPECT_EQ(to_string(RecomputeGranularity::kSelective), "selective");
   EXPECT_EQ(to_string(RecomputeMethod::kBlock), "block");
+  EXPECT_EQ(to_string(ContextCommunication::kP2p), "p2p");
+  EXPECT_EQ(to_string(ContextCommunication::kAllGather), "all_gather");
+  EXPECT_EQ(to_string(ContextCommunication::kAllToAll), "a2a");
   EXPECT_EQ(to_string(Precision::kBf16), "bf16");
   EXPECT_EQ(to_string(Sharding::kZero1), "zero1");
   EXPECT_EQ(to_string(Launch::kCudaGraph), "cuda-graph");

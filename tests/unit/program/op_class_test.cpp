@@ -14,9 +14,13 @@ namespace trainsim::program {
 namespace {
 
 /// Operations of all kernels of a step on two stages, by the kernels' names.
-std::map<std::string, std::set<std::string>> kernels_by_op(const model::ModelSpec& model,
-                                                           plan::Fusion fusion) {
+std::map<std::string, std::set<std::string>> kernels_by_op(
+    const model::ModelSpec& model, plan::Fusion fusion, std::int64_t context = 1,
+    plan::ContextCommunication communication = plan::ContextCommunication::kP2p) {
   plan::ParallelPlan plan = tests::split_plan({1, 2}, 2);
+  plan.context_parallel = context;
+  plan.context_communication = communication;
+  plan.gpus *= context;
   plan.fusion = fusion;
   plan.gradient_accumulation_fusion = false;
   plan.loss_metrics = 1;
@@ -70,6 +74,21 @@ TEST(OpClass, EveryKernelOfAGptHasItsOperation) {
   EXPECT_EQ(kernels.at("accumulation"), std::set<std::string>{"gradient accumulation"});
   EXPECT_EQ(kernels.at("optimizer"), (std::set<std::string>{"gradient norm", "adam", "clear gradients"}));
   EXPECT_EQ(kernels.size(), 9U);
+}
+
+/// All that sharing a sequence adds belongs to attention.
+TEST(OpClass, OfContextParallelKernelsIsAttention) {
+  model::ModelSpec model = tests::gpt({2});
+  model.attention = model::Attention::kFlash;
+  auto alone = kernels_by_op(model, plan::Fusion::kStandard);
+  alone.erase("attention");
+  for (const plan::ContextCommunication way :
+       {plan::ContextCommunication::kP2p, plan::ContextCommunication::kAllGather,
+        plan::ContextCommunication::kAllToAll}) {
+    auto shared = kernels_by_op(model, plan::Fusion::kStandard, 2, way);
+    shared.erase("attention");
+    EXPECT_EQ(shared, alone) << to_string(way);
+  }
 }
 
 TEST(OpClass, EveryKernelOfALlamaHasItsOperation) {

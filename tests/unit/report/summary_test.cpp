@@ -204,7 +204,7 @@ TEST(SummaryOfARun, ComparesWithOneGpuThatRecomputesAndSplitsNothing) {
 /// Of the layers, forward is a third: running it again makes four thirds.
 TEST(SummaryOfARun, CountsRecomputationUnderAProfileToo) {
   ParallelPlan plan = split_plan({}, 4);
-  plan.profile = plan::StageProfile{3e-3, 5e-3};
+  plan.profile = {{3e-3, 5e-3}};
   const Summary plain = simulated(gpt({8}), plan).summary();
   plan.recompute.granularity = plan::RecomputeGranularity::kFull;
   const Summary full = simulated(gpt({8}), plan).summary();
@@ -214,7 +214,7 @@ TEST(SummaryOfARun, CountsRecomputationUnderAProfileToo) {
 
 TEST(SummaryOfARun, ScalesPerfectlyOnOneGpuWithAProfile) {
   ParallelPlan plan = split_plan({}, 4);
-  plan.profile = plan::StageProfile{3e-3, 5e-3};
+  plan.profile = {{3e-3, 5e-3}};
   EXPECT_NEAR(simulated(gpt({8}), plan).summary().scaling_efficiency, 1.0, 1e-6);
 }
 

@@ -48,6 +48,18 @@ TEST(Neighbours, MoveEachSettingByOneLegalStep) {
   EXPECT_FALSE(has(around, "micro_batch_size 1 -> 0"));
 }
 
+TEST(Neighbours, ShareSequencesAmongMoreOrFewerRanks) {
+  Base base = base_of(2, 1, 1);
+  base.model.attention = model::Attention::kFlash;
+  base.plan.context_parallel = 2;
+  base.plan.data_parallel = 4;
+  const Neighbourhood around = neighbours_of(base);
+  EXPECT_TRUE(has(around, "context_parallel 2 -> 4, data_parallel 4 -> 2"));
+  EXPECT_TRUE(has(around, "context_parallel 2 -> 1, data_parallel 4 -> 8"));
+  EXPECT_TRUE(has(around, "tensor_parallel 2 -> 4, data_parallel 4 -> 2"));
+  EXPECT_TRUE(has(around, "pipeline_parallel 1 -> 2, data_parallel 4 -> 2"));
+}
+
 TEST(Neighbours, KeepChunksWhereTheyCanStay) {
   const Neighbourhood around = neighbours_of(base_of(1, 4, 2));
   // 8 layers are 8 chunks of one in 8 stages, so that two chunks become one.

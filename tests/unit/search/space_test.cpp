@@ -63,6 +63,33 @@ TEST(Space, HoldsWhatCanBeCountedByHand) {
   EXPECT_EQ(found.illegal[0].count, 2);
 }
 
+/// With two ranks to a sequence, two GPUs are left for TP x PP x DP, and 4 / DP sequences a replica:
+///
+/// TP1 PP1 DP2: micro-batch 1, 2                                                        2
+/// TP1 PP2 DP1: micro-batch 1, 2, 4; 1f1b and gpipe (6), two chunks with 4, 2 (2)       8
+/// TP2 PP1 DP1: micro-batch 1, 2, 4                                                     3
+///
+/// 13. Illegal: two chunks with one micro-batch, and all splits with four tensor-parallel ranks or stages.
+TEST(Space, SharesSequencesWhenItIsAskedTo) {
+  Base base = tiny();
+  base.model.attention = model::Attention::kFlash;
+  const Enumeration found = enumerate(only({"context_parallel=2", "recompute=none", "sharding=none"}), base);
+  EXPECT_EQ(found.legal.size(), 13U);
+  for (const Candidate& each : found.legal) EXPECT_EQ(each.context_parallel, 2);
+  const Enumeration both = enumerate(only({"context_parallel=1,2", "recompute=none", "sharding=none"}), base);
+  EXPECT_EQ(both.legal.size(), 25U + 13U);
+}
+
+TEST(Space, SetsTheContextOfACandidate) {
+  Base base = tiny();
+  base.open_keys = {"plan.data_parallel"};
+  Candidate candidate = candidate_of(base.plan);
+  candidate.context_parallel = 4;
+  candidate.data_parallel = 1;
+  EXPECT_EQ(applied(candidate, base.plan).context_parallel, 4);
+  EXPECT_EQ(overrides_for(candidate, base).front(), "plan.context_parallel=4");
+}
+
 /// The same 27 in six ways to recompute and four to shard. ZeRO-2 and 3 need one stage: 1 + 2 + 3 splits of
 /// the 25 have that, all 25 are legal without sharding and with ZeRO-1.
 TEST(Space, MultipliesByRecomputationAndSharding) {
@@ -155,8 +182,8 @@ TEST(Space, NamesWhatItDoesNotKnow) {
       "--vary 'recompute=core_attn+attn': error: 'core_attn+attn' is not a value of this setting; use none, "
       "selective, full, block or sums of core_attn, layernorm, activation and mlp as in core_attn+mlp");
   EXPECT_EQ(
-      error_of("context_parallel=2"),
-      "--vary 'context_parallel=2': error: context_parallel is not supported by this version; it stays 1");
+      error_of("expert_parallel=2"),
+      "--vary 'expert_parallel=2': error: expert_parallel is not supported by this version; it stays 1");
   EXPECT_EQ(
       error_of("data_parallel=2"),
       "--vary 'data_parallel=2': error: data_parallel is what tensor_parallel and pipeline_parallel leave of "

@@ -127,8 +127,8 @@ TEST(Rows, LayerTimesAndProfiles) {
   text.replace(text.find("iteration_time_s: 1.5"), 21,
                "samples_per_gpu_s: 1, T_F_ms: 10, T_B_ms: 9, T_W_ms: 8");
   const config::Experiment experiment = config::resolve(only_row(text).config, {}, "");
-  EXPECT_DOUBLE_EQ(experiment.plan.profile->forward, 10e-3);
-  EXPECT_DOUBLE_EQ(experiment.plan.profile->backward, 17e-3);
+  EXPECT_DOUBLE_EQ(experiment.plan.profile_of(0).forward, 10e-3);
+  EXPECT_DOUBLE_EQ(experiment.plan.profile_of(0).backward, 17e-3);
 }
 
 TEST(Rows, FreeTextOfSourcesIsUnderstood) {

@@ -6,11 +6,12 @@ const step = result.step_time_s;
 function settingRows() {
   const plan = result.plan;
   const tensor = "TP" + plan.tensor_parallel + (plan.sequence_parallel ? "+SP" : "");
+  const context = plan.context_parallel > 1 ? ` CP${plan.context_parallel}` : "";
   const chunks = plan.virtual_pipeline > 1 ? ` (${plan.virtual_pipeline} chunks)` : "";
   return [
     ["Model", `${result.model}, ${count(result.parameters)} parameters, sequence ${whole(plan.sequence_length)}`],
     ["Cluster", `${whole(plan.gpus)} × ${result.gpu} (${result.cluster})`],
-    ["Plan", `${tensor} PP${plan.pipeline_parallel}${chunks} DP${plan.data_parallel}, ${plan.schedule}, ` +
+    ["Plan", `${tensor} PP${plan.pipeline_parallel}${chunks}${context} DP${plan.data_parallel}, ${plan.schedule}, ` +
         `${whole(plan.micro_batches)} micro-batches of ${plan.micro_batch_size}, global batch ${whole(plan.global_batch_size)}`],
     ["Settings", `recompute ${plan.recompute.granularity}, sharding ${plan.sharding}, ${plan.precision} with ` +
         `${plan.gradient_bytes === 4 ? "fp32" : "2-byte"} gradients, ${plan.attention} attention`],
@@ -87,7 +88,7 @@ function showStages() {
       `Stage ${busiest.stage} works longest, ${percent(busiest.busy_s / mean - 1)} longer than the mean.` +
       (ranks.length < result.ranks.length ? ` ${result.ranks.length - ranks.length} more rows are in the JSON output.` : "");
   legend("stages-legend", stageParts.map(([name, text]) => [name, text]));
-  const part = (rank, causes) => d3.sum(causes, (cause) => rank.breakdown[cause]);
+  const part = (rank, causes) => d3.sum(causes, (cause) => rank.breakdown[cause] ?? 0);
   byId("stages-table").append(table("Shares of the step by stage", [
     {title: "Stage", cell: (rank) => `${rank.stage}`},
     {title: "Rank", number: true, cell: (rank) => whole(rank.rank)},

@@ -37,7 +37,8 @@ const stageParts = [
   ["recompute", "Recomputation", ["recompute"]],
   ["optimizer", "Optimizer", ["optimizer"]],
   ["communication", "Communication waited for",
-    ["tensor_communication", "pipeline_communication", "data_communication", "embedding_communication"]],
+    ["tensor_communication", "pipeline_communication", "data_communication", "embedding_communication",
+      "context_communication"]],
   ["launch", "Launches", ["launch"]],
   ["waiting", "Bubble and imbalance", ["bubble", "imbalance"]],
 ];

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/exchange/measured.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <utility>
+
+#include "sim/base/diagnostics.hpp"
+
+namespace trainsim::exchange {
+
+namespace {
+
+Seconds median_of(std::vector<Seconds> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+StepTimes mean_of(const std::vector<StepTimes>& all) {
+  StepTimes sum;
+  for (const StepTimes& times : all) {
+    sum.forward += times.forward;
+    sum.backward += times.backward;
+  }
+  const auto count = static_cast<double>(all.size());
+  return {sum.forward / count, sum.backward / count};
+}
+
+/// What measured times need to know of the plan.
+class Plan {
+ public:
+  explicit Plan(const Translation& translation) : translation_(translation) {}
+
+  std::int64_t count(std::string_view path, std::int64_t otherwise) const {
+    return known(path).value_or(otherwise);
+  }
+  std::int64_t stages() const { return count("plan.pipeline_parallel", 1); }
+
+  /// Micro-batches of one step on one pipeline.
+  std::int64_t micro_batches(const std::optional<std::int64_t>& global_batch) const {
+    if (const auto accumulation = known("plan.gradient_accumulation")) return *accumulation;
+    const std::optional<std::int64_t> set = known("plan.global_batch_size");
+    const std::optional<std::int64_t> batch = set ? set : global_batch;
+    std::string needed;
+    if (!batch) needed = "plan.global_batch_size";
+    if (!known("gpus")) needed += needed.empty() ? "gpus" : " and gpus";
+    if (!needed.empty()) {
+      throw InputError("error: its times are those of all micro-batches of a step, and without " + needed +
+                       " nobody knows how many; import what started the run with it (a script, a "
+                       "configuration), or give --gpus");
+    }
+    const std::int64_t replicas =
+        std::max<std::int64_t>(1, *known("gpus") / (count("plan.tensor_parallel", 1) * stages()));
+    return std::max<std::int64_t>(1, *batch / (replicas * count("plan.micro_batch_size", 1)));
+  }
+
+  /// The stage that a rank holds.
+  std::int64_t stage_of(std::int64_t rank) const {
+    const std::int64_t tensor = count("plan.tensor_parallel", 1);
+    const Setting* order = translation_.find("plan.order");
+    if (order != nullptr && order->value == "tp-pp-dp") return rank / tensor % stages();
+    return rank / std::max<std::int64_t>(1, count("gpus", 1) / stages());
+  }
+
+ private:
+  std::optional<std::int64_t> known(std::string_view path) const {
+    const Setting* setting = translation_.find(path);
+    if (setting == nullptr || setting->value.empty()) return std::nullopt;
+    const bool digits = std::all_of(setting->value.begin(), setting->value.end(),
+                                    [](char c) { return c >= '0' && c <= '9'; });
+    constexpr std::size_t longest = 15;
+    if (!digits || setting->value.size() > longest) return std::nullopt;
+    return std::max<std::int64_t>(1, std::stoll(setting->value));
+  }
+
+  const Translation& translation_;
+};
+
+std::string milliseconds(Seconds time) {
+  std::array<char, 32> text = {};
+  std::snprintf(text.data(), text.size(), "%.6g ms", time * 1e3);
+  return text.data();
+}
+
+std::string as_yaml(const StepTimes& step, std::int64_t micro_batches) {
+  const auto parts = static_cast<double>(micro_batches);
+  return "{forward: " + milliseconds(step.forward / parts) +
+         ", backward: " + milliseconds(step.backward / parts) + "}";
+}
+
+/// Times by stage, each the mean of its ranks; nothing where no rank of it was measured.
+std::vector<std::optional<StepTimes>> by_stage(const Measurement& measured, const Plan& plan) {
+  std::vector<std::vector<StepTimes>> ranks(static_cast<std::size_t>(plan.stages()));
+  for (const auto& [rank, times] : measured.times) {
+    const auto stage = static_cast<std::size_t>(plan.stage_of(rank));
+    if (stage >= ranks.size()) {
+      throw InputError("error: rank " + std::to_string(rank) + " is none of the " +
+                       std::to_string(plan.count("gpus", 1)) + " GPUs of the plan; give --gpus");
+    }
+    ranks[stage].push_back(times);
+  }
+  std::vector<std::optional<StepTimes>> stages(ranks.size());
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    if (!ranks[i].empty()) stages[i] = mean_of(ranks[i]);
+  }
+  return stages;
+}
+
+/// The value of plan.profile for times of named ranks.
+std::string profile_of_ranks(const Measurement& measured, const Plan& plan, std::int64_t micro_batches,
+                             Translation& translation) {
+  const std::vector<std::optional<StepTimes>> stages = by_stage(measured, plan);
+  std::vector<StepTimes> known;
+  std::string missing;
+  std::string all;
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    if (!stages[i]) {
+      missing += (missing.empty() ? "" : ", ") + std::to_string(i);
+      continue;
+    }
+    known.push_back(*stages[i]);
+    all += all.empty() ? "[" : ", ";
+    all += as_yaml(*stages[i], micro_batches);
+  }
+  if (missing.empty() && stages.size() > 1) return all + "]";
+  if (!missing.empty()) {
+    translation.assume("stages that nobody measured (" + missing +
+                       ") take the mean of the others, although only the first has the embedding and only "
+                       "the last the head");
+  }
+  return as_yaml(mean_of(known), micro_batches);
+}
+
+}  // namespace
+
+StepTimes median(const std::vector<StepTimes>& steps) {
+  std::vector<Seconds> forward;
+  std::vector<Seconds> backward;
+  forward.reserve(steps.size());
+  backward.reserve(steps.size());
+  for (const StepTimes& step : steps) {
+    forward.push_back(step.forward);
+    backward.push_back(step.backward);
+  }
+  return {median_of(std::move(forward)), median_of(std::move(backward))};
+}
+
+Measurement joined(std::vector<Measurement> measurements) {
+  Measurement all = std::move(measurements.back());
+  measurements.pop_back();
+  if (all.ranks != Measurement::Ranks::kNamed) return all;
+  for (Measurement& each : measurements) {
+    if (each.ranks != Measurement::Ranks::kNamed) continue;
+    all.times.merge(each.times);
+    for (std::string& note : each.notes) {
+      if (std::find(all.notes.begin(), all.notes.end(), note) == all.notes.end())
+        all.notes.push_back(std::move(note));
+    }
+  }
+  return all;
+}
+
+void translate_measured(const Measurement& measured, Translation& translation) {
+  using Ranks = Measurement::Ranks;
+  const Plan plan(translation);
+  const std::int64_t micro_batches = plan.micro_batches(measured.global_batch_size);
+  const bool pipeline = plan.stages() > 1;
+  std::string value;
+  switch (measured.ranks) {
+    case Ranks::kNamed:
+      value = profile_of_ranks(measured, plan, micro_batches, translation);
+      break;
+    case Ranks::kRange:
+      if (pipeline) {
+        translation.assume(
+            "every stage takes as long as the slowest rank; a log with --timing-log-option all says how long "
+            "each takes");
+        value = as_yaml(measured.times.at(1), micro_batches);
+      } else {
+        value = as_yaml(mean_of({measured.times.at(0), measured.times.at(1)}), micro_batches);
+      }
+      break;
+    case Ranks::kLongest:
+      translation.assume("every rank takes as long as the slowest");
+      value = as_yaml(measured.times.at(0), micro_batches);
+      break;
+    case Ranks::kLast:
+      if (pipeline) translation.assume("every stage takes as long as the last one, which has the head");
+      value = as_yaml(measured.times.at(0), micro_batches);
+      break;
+  }
+  std::string origin = measured.what;
+  if (measured.ranks == Ranks::kNamed)
+    origin +=
+        " of " + std::to_string(measured.times.size()) + (measured.times.size() == 1 ? " rank" : " ranks");
+  origin += ", median of " + measured.samples + ", over " + std::to_string(micro_batches) + " micro-batches";
+  translation.set("plan.profile", value, origin);
+  if (measured.global_batch_size && translation.find("plan.global_batch_size") == nullptr)
+    translation.set("plan.global_batch_size", *measured.global_batch_size, "global batch size of the log");
+  for (const std::string& note : measured.notes) translation.assume(note);
+}
+
+}  // namespace trainsim::exchange
