@@ -386,7 +386,7 @@ class Search {
   /// Adds those that only ran without contention.
   void note_judged() {
     const auto simulated = static_cast<std::ptrdiff_t>(report_.judged.size());
-    for (std::size_t i = 0; i < trials_.size(); ++i) {
+    for (std::size_t i = 0; i < trials_.size() && report_.ranked > 0; ++i) {
       if (frontier_.stage(i) == Stage::kRanked && trials_[i].fate == Fate::kOpen) judge(i, false);
     }
     std::stable_sort(

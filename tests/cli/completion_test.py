@@ -91,7 +91,7 @@ class Bash(WithScripts):
         self.assertEqual(self.completed("run", "--fold", "o"), ["off"])
         self.assertEqual(self.completed("list", ""), ["models", "gpus", "clusters", "configs"])
         self.assertEqual(self.completed("completion", ""), ["bash", "zsh", "fish"])
-        self.assertEqual(self.completed("run", "gpt17"), ["gpt175b"])
+        self.assertEqual(self.completed("run", "gpt17"), ["gpt175b", "gpt175b-300b-tokens"])
         self.assertIn("dgx-h100", self.completed("bench", "--cluster", "dgx"))
         self.assertIn("h100-sxm", self.completed("calibrate", "--gpu", "h"))
         self.assertIn("dgx-h100", self.completed("calibrate", "--cluster", "d"))

@@ -261,11 +261,11 @@ class SweepPage(Pages):
         self.assertEqual(data["counts"]["points"], 2)
 
     def test_costs_of_whole_runs_are_on_it(self):
-        config = self.config_file(run={"tokens": "1B", "price_per_gpu_hour": "2 USD"})
+        config = self.config_file(run={"tokens": 1_000_000_000, "price_per_gpu_hour": "2 USD"})
         data, rows = self.page_of("sweep", config, "--vary", "plan.micro_batch_size=1,2")
         for point, row in zip(table_of(data), rows):
             self.assertEqual((point["run_days"], point["run_cost"]), (row["run_days"], row["run_cost"]))
-            self.assertGreater(point["run_cost"], 0)
+            self.assertAlmostEqual(point["run_cost"] / (2 * row["run_gpu_hours"]), 1, places=9)
 
     def test_nothing_is_left_of_a_sweep_that_does_not_begin(self):
         self.expect(2, "sweep", SMALL, "--vary", "plan.no_such_key=1,2", "--report", str(self.path))

@@ -92,7 +92,8 @@ std::string headline(const Comparison& comparison) {
 
 /// "old – new", or of many runs "old and 5 others".
 std::string name_of(const std::vector<ComparedRun>& runs) {
-  if (runs.size() > kMostNames) return runs.front().label + " and " + std::to_string(runs.size() - 1) + " others";
+  if (runs.size() > kMostNames)
+    return runs.front().label + " and " + std::to_string(runs.size() - 1) + " others";
   std::string name;
   for (const ComparedRun& run : runs) {
     name += name.empty() ? "" : " – ";

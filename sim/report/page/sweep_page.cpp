@@ -46,9 +46,9 @@ constexpr std::array<std::string_view, 23> kColumns = {"gpus",
                                                        "error",
                                                        "point",
                                                        "points",
-"run_days",
-"run_cost",
-"run_currency"};
+                                                       "run_days",
+                                                       "run_cost",
+                                                       "run_currency"};
 
 Json json_of(const Cell* cell) {
   if (cell == nullptr || cell->kind == CellKind::kNone) return nullptr;

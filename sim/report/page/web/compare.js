@@ -6,7 +6,8 @@ const perToken = data.differences.some((difference) => difference.per === "token
 function planText(plan) {
   const tensor = "TP" + plan.tensor_parallel + (plan.sequence_parallel ? "+SP" : "");
   const chunks = plan.virtual_pipeline > 1 ? ` VPP${plan.virtual_pipeline}` : "";
-  return `${tensor} PP${plan.pipeline_parallel}${chunks} DP${plan.data_parallel}, ${plan.schedule}, ` +
+  const context = plan.context_parallel > 1 ? ` CP${plan.context_parallel}` : "";
+  return `${tensor} PP${plan.pipeline_parallel}${chunks}${context} DP${plan.data_parallel}, ${plan.schedule}, ` +
       `${whole(plan.micro_batches)} × ${plan.micro_batch_size} sequences, recompute ${plan.recompute.granularity}`;
 }
 
