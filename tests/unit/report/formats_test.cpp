@@ -80,7 +80,8 @@ TEST(Csv, HasThePromisedColumns) {
   const std::string breakdown =
       "breakdown_forward_s,breakdown_backward_s,breakdown_recompute_s,breakdown_optimizer_s,"
       "breakdown_tensor_communication_s,breakdown_pipeline_communication_s,breakdown_data_communication_s,"
-      "breakdown_embedding_communication_s,breakdown_bubble_s,breakdown_imbalance_s,"
+      "breakdown_embedding_communication_s,breakdown_expert_communication_s,breakdown_bubble_s,"
+      "breakdown_imbalance_s,"
       "breakdown_launch_s,breakdown_offload_s";
   EXPECT_TRUE(to_csv(written_by_hand().summary()).starts_with(plan + scalars + breakdown + "\n"));
 }

@@ -222,10 +222,11 @@ TEST(SummaryTraffic, UtilizationAndUsersOfLinks) {
   Outcome outcome = written_by_hand();
   Summary summary = outcome.summary();
   // 36 GB at 4 GB/s are 9 of 12 s.
-  const program::LinkTraffic link{"wire", 4e9, {9e9, 27e9, 0, 0}};
+  const program::LinkTraffic link{"wire", 4e9, {9e9, 27e9, 0, 0, 0}};
   EXPECT_NEAR(utilization(summary, link), 0.75, kTight);
   EXPECT_EQ(users_of(link), "data 75.0 %, tensor 25.0 %");
-  EXPECT_EQ(users_of({"wire", 4e9, {0, 0, 0, 1}}), "pipeline");
+  EXPECT_EQ(users_of({"wire", 4e9, {0, 0, 0, 0, 1}}), "pipeline");
+  EXPECT_EQ(users_of({"wire", 4e9, {0, 0, 0, 1, 0}}), "expert");
 }
 
 TEST(SummaryTraffic, ContentionIsWhatSharingCosts) {
@@ -235,7 +236,7 @@ TEST(SummaryTraffic, ContentionIsWhatSharingCosts) {
   outcome.uncontended = 9;
   Summary summary = outcome.summary();
   EXPECT_NEAR(summary.contention.value(), 3, kTight);
-  summary.traffic.links = {{"lonely", 1e9, {0, 9e9, 0, 0}}, {"shared", 1e9, {0, 3e9, 0, 3e9}}};
+  summary.traffic.links = {{"lonely", 1e9, {0, 9e9, 0, 0, 0}}, {"shared", 1e9, {0, 3e9, 0, 0, 3e9}}};
   EXPECT_EQ(
       contention_note(summary),
       "Transfers that share links cost 25.0 % of the step: with each alone it would take 9.000 s. The "
