@@ -241,7 +241,9 @@ Seconds single_gpu_time(const model::ModelSpec& model, const plan::ParallelPlan&
     Seconds micro_batch = 0;
     for (std::int64_t stage = 0; stage < plan.pipeline_parallel; ++stage)
       micro_batch += plan.profile_of(stage).forward + plan.profile_of(stage).backward;
-    return static_cast<double>(single.micro_batches() * plan.tensor_parallel * plan.context_parallel) * micro_batch + one.now();
+    return static_cast<double>(single.micro_batches() * plan.tensor_parallel * plan.context_parallel) *
+               micro_batch +
+           one.now();
   }
   const Ends ends = build_ends(model, single, kernels, {});
   std::vector<std::vector<program::Segment>> forward;

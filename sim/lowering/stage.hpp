@@ -75,7 +75,8 @@ class StageLowering {
   }
   bool gathers_under_forward() const {
     const plan::ParallelPlan& plan = context_.plan;
-    return plan.overlap_parameter_gather && (plan.data_context_ranks() > 1 || plan.expert_data_parallel() > 1);
+    return plan.overlap_parameter_gather &&
+           (plan.data_context_ranks() > 1 || plan.expert_data_parallel() > 1);
   }
   bool is_first(std::int64_t chunk) const { return virtual_stage(chunk) == 0; }
   bool is_last(std::int64_t chunk) const {

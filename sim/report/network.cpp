@@ -92,7 +92,7 @@ std::string users_of(const LinkTraffic& link) {
 
 Seconds exposed(const Summary& summary, TrafficKind kind) {
   static constexpr std::array<Cause, program::kTrafficKinds> causes = {
-      Cause::kTensorCommunication, Cause::kDataCommunication, Cause::kEmbeddingCommunication,
+      Cause::kTensorCommunication, Cause::kDataCommunication,     Cause::kEmbeddingCommunication,
       Cause::kExpertCommunication, Cause::kPipelineCommunication, Cause::kContextCommunication};
   return summary.breakdown[static_cast<std::size_t>(causes[static_cast<std::size_t>(kind)])];
 }
