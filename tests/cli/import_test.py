@@ -284,14 +284,13 @@ class Import(unittest.TestCase):
         self.assertEqual(tree["model"]["latent_attention"], {"kv_lora_rank": 16, "qk_nope_head_dim": 128,
                                                              "qk_rope_head_dim": 64, "v_head_dim": 8})
 
-    def test_degrees_that_are_not_supported(self):
+    def test_degrees_that_the_check_refuses(self):
         path = self.written("--num-layers 4 --hidden-size 64 --num-attention-heads 4 --seq-length 64 "
                             "--max-position-embeddings 64 --vocab-size 100 --expert-model-parallel-size 2")
         tree, said = self.imported(path, "--cluster", "dgx-h100", "--gpus", "8")
         self.assertEqual(tree["plan"]["expert_parallel"], 2)
-        self.assertIn("--expert-model-parallel-size 2: `trainsim check` will refuse it", said)
         self.assertIn("warning: `trainsim check` refuses what these files say:", said)
-        self.assertIn("plan.expert_parallel: 2 is not supported by this version", said)
+        self.assertIn("plan.expert_parallel: 2 needs a model with experts", said)
 
     def test_context_parallelism(self):
         options = ("--num-layers 4 --hidden-size 64 --num-attention-heads 4 --seq-length 64 "

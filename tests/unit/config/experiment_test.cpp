@@ -20,7 +20,8 @@ std::string default_of(const Experiment& experiment, const std::string& field) {
 
 TEST_F(Load, FillsEveryPart) {
   const Experiment run =
-      loaded(configuration("{tensor_parallel: 2, pipeline_parallel: 4}", "gpus: 16\ndescription: a run\n"));
+      loaded(configuration("{tensor_parallel: 2, pipeline_parallel: 4, gradient_accumulation: 4}",
+                           "gpus: 16\ndescription: a run\n"));
   EXPECT_EQ(run.name, "run");
   EXPECT_EQ(run.description, "a run");
   EXPECT_EQ(run.model.name, "small");
@@ -34,7 +35,7 @@ TEST_F(Load, FillsEveryPart) {
   EXPECT_EQ(run.cluster.nic.bandwidth, 25e9);
   EXPECT_EQ(run.cluster.fabric.kind, hardware::FabricKind::kFatTree);
   EXPECT_EQ(run.plan.data_parallel, 2);               // 16 / (2 * 4)
-  EXPECT_EQ(run.plan.global_batch_size, 2);           // 1 * 2
+  EXPECT_EQ(run.plan.global_batch_size, 8);           // 1 * 2 * 4
   EXPECT_EQ(run.plan.memory_reserve, 1'610'612'736);  // 1.5 * 2^30
   EXPECT_EQ(run.network, NetworkMode::kFlow);
   EXPECT_TRUE(run.warnings.empty());

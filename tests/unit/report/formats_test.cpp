@@ -82,8 +82,10 @@ TEST(Csv, HasThePromisedColumns) {
       "breakdown_tensor_communication_s,breakdown_pipeline_communication_s,breakdown_data_communication_s,"
       "breakdown_embedding_communication_s,breakdown_expert_communication_s,breakdown_bubble_s,"
       "breakdown_imbalance_s,"
-      "breakdown_launch_s,breakdown_offload_s";
-  EXPECT_TRUE(to_csv(written_by_hand().summary()).starts_with(plan + scalars + breakdown + "\n"));
+      "breakdown_launch_s,breakdown_offload_s,breakdown_context_communication_s,";
+  const std::string run =
+      "run_steps,run_days,run_goodput,run_gpu_hours,run_cost,run_currency,run_energy_kwh,run_co2_kg";
+  EXPECT_TRUE(to_csv(written_by_hand().summary()).starts_with(plan + scalars + breakdown + run + "\n"));
 }
 
 TEST(Csv, KeepsNumbersExactly) {

@@ -51,8 +51,8 @@ TEST(SweepView, TheBestFitsAndCurvesGoThroughIt) {
   EXPECT_EQ(view.curves[0].sentences, (std::vector<std::string>{"1 value is not legal."}));
   // 500 tokens per second against 250.
   EXPECT_EQ(view.curves[1].sentences,
-            (std::vector<std::string>{"Of what fits, b=y trains most tokens per second and GPU (333.3), and "
-                                      "b=x the fewest (25.0 % less)."}));
+            (std::vector<std::string>{"Of what fits, b=y trains most tokens per second and GPU (500.0), and "
+                                      "b=x the fewest (50.0 % less)."}));
   EXPECT_EQ(view.memory.rows, (std::vector<std::size_t>{1, 0}));
   EXPECT_FALSE(view.cost);
   EXPECT_FALSE(view.per_token);

@@ -158,7 +158,8 @@ TEST(Space, NamesWhatItDoesNotKnow) {
       error_of("tensor_paralel=2"),
       "--vary 'tensor_paralel=2': error: 'tensor_paralel' is not a setting that a search varies; use "
       "tensor_parallel, pipeline_parallel, virtual_pipeline, micro_batch_size, schedule, sequence_parallel, "
-      "recompute or sharding (did you mean 'tensor_parallel'?); other keys can be set for all plans with "
+      "recompute, sharding or context_parallel (did you mean 'tensor_parallel'?); other keys can be set for "
+      "all plans with "
       "--set");
   EXPECT_EQ(error_of("tensor_parallel"),
             "--vary 'tensor_parallel': error: a setting and its values are needed, as in --vary "
@@ -181,9 +182,9 @@ TEST(Space, NamesWhatItDoesNotKnow) {
       error_of("recompute=core_attn+attn"),
       "--vary 'recompute=core_attn+attn': error: 'core_attn+attn' is not a value of this setting; use none, "
       "selective, full, block or sums of core_attn, layernorm, activation and mlp as in core_attn+mlp");
-  EXPECT_EQ(
-      error_of("expert_parallel=2"),
-      "--vary 'expert_parallel=2': error: expert_parallel is not supported by this version; it stays 1");
+  EXPECT_EQ(error_of("expert_parallel=2"),
+            "--vary 'expert_parallel=2': error: expert_parallel is not varied; it stays what the "
+            "configuration says");
   EXPECT_EQ(
       error_of("data_parallel=2"),
       "--vary 'data_parallel=2': error: data_parallel is what tensor_parallel and pipeline_parallel leave of "
