@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <iterator>
 #include <limits>
 #include <string_view>
@@ -257,7 +258,7 @@ double idle_percent(const StepKernels& step) {
 
 void note_what_is_missing(const Trace& trace, std::size_t unknown, bool tensor_parallel, double idle,
                           Measurement& measured) {
-  const auto percent = [](double share) { return std::to_string(static_cast<int>(share + 0.5)) + " %"; };
+  const auto percent = [](double share) { return std::to_string(std::lround(share)) + " %"; };
   if (trace.left_out > 0) {
     const char* verb = trace.left_out == 1 ? " collective in the trace is" : " collectives in the trace are";
     measured.notes.push_back(std::to_string(trace.left_out) + verb + " simulated instead");

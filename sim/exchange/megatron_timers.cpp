@@ -2,6 +2,7 @@
 #include "sim/exchange/megatron_timers.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <sstream>
@@ -156,7 +157,7 @@ int loading_percent(const Printing& printing) {
   for (const auto& [rank, time] : found->second) loading += time;
   for (const auto& [rank, time] : printing.timers.find(kForward)->second) forward += time;
   constexpr double percent = 100;
-  return static_cast<int>(percent * loading / forward + 0.5);
+  return static_cast<int>(std::lround(percent * loading / forward));
 }
 
 }  // namespace

@@ -10,11 +10,6 @@ namespace {
 using program::Cause;
 using program::CollectiveOp;
 
-Kernels joined(Kernels first, const Kernels& second) {
-  first.insert(first.end(), second.begin(), second.end());
-  return first;
-}
-
 /// Tokens to their experts: to other ranks, and from those that share the experts.
 void add_dispatch(Pass& pass, const ExpertShapes& shapes) {
   if (shapes.expert_parallel > 1) add_exchange(pass, static_cast<double>(shapes.arriving_bytes()));

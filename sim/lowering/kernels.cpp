@@ -15,6 +15,11 @@ constexpr double kMetricPasses = 18.0;
 
 }  // namespace
 
+Kernels joined(Kernels first, const Kernels& second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+
 KernelBook::KernelBook(const model::ModelSpec& model, const plan::ParallelPlan& plan,
                        const cost::KernelModel& kernels, const RingEstimate& ring,
                        const RingEstimate& context_ring)

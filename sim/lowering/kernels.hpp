@@ -13,6 +13,9 @@ namespace trainsim::lowering {
 /// Kernels of a list, in order.
 using Kernels = std::vector<program::Kernel>;
 
+/// One list behind the other.
+Kernels joined(Kernels first, const Kernels& second);
+
 /// The kernels that a framework launches for each part of a transformer, by fusion mode. Byte counts per
 /// element are derived in docs/modelling.md ("Memory-bound kernels").
 class KernelBook {

@@ -15,11 +15,6 @@ namespace {
 using program::Cause;
 using program::CollectiveOp;
 
-Kernels joined(Kernels first, const Kernels& second) {
-  first.insert(first.end(), second.begin(), second.end());
-  return first;
-}
-
 /// Builds the passes of a layer. Communication is written for tensor parallelism; `simplify` drops what is
 /// not needed.
 class LayerBuilder {
