@@ -90,7 +90,7 @@ Overrides CandidatePool::overrides(const PooledPlan& plan) const {
 
 config::Experiment CandidatePool::experiment(const PooledPlan& plan) const {
   config::Experiment experiment =
-      config::load(own_.subject.name, joined(own_.subject.overrides, overrides(plan)));
+      config::load(own_.subject.name, joined(own_.subject.overrides, overrides(plan)), config::Scope::kStep);
   experiment.jitter = {};
   return experiment;
 }

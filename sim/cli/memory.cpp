@@ -39,7 +39,7 @@ void check_rank(const MemoryRequest& request, const Experiment& experiment) {
 
 report::MemoryReport describe_memory(const MemoryRequest& request, const engine::Progress& progress) {
   const Subject& subject = request.subject;
-  Experiment experiment = config::load(subject.name, subject.overrides);
+  Experiment experiment = config::load(subject.name, subject.overrides, config::Scope::kStep);
   check_rank(request, experiment);
   report::MemoryReport report;
   report.chosen = choose_recomputation(experiment);

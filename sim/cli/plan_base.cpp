@@ -10,7 +10,7 @@
 namespace trainsim::cli {
 
 PlanBase read_plan_base(const Subject& subject, const char* command) {
-  PlanBase result{subject, config::load(subject.name, subject.overrides), {}};
+  PlanBase result{subject, config::load(subject.name, subject.overrides, config::Scope::kStep), {}};
   config::Experiment& experiment = result.experiment;
   const std::string where = subject.name + ": error: ";
   if (!experiment.plan.profile.empty()) {

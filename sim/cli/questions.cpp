@@ -12,6 +12,13 @@ namespace trainsim::cli {
 
 namespace {
 
+/// What a step depends on: variations have nothing else.
+std::vector<std::pair<std::string, std::string>> values_of_step(const config::Experiment& experiment) {
+  std::vector<std::pair<std::string, std::string>> values = experiment.values;
+  std::erase_if(values, [](const auto& value) { return value.first.starts_with("run."); });
+  return values;
+}
+
 /// The run itself as the first of a comparison.
 report::ComparedRun base_run(const report::Summary& summary, const Subject& subject,
                              const config::Experiment& base) {
@@ -20,7 +27,7 @@ report::ComparedRun base_run(const report::Summary& summary, const Subject& subj
           base.model.name,
           base.cluster.name,
           subject.overrides,
-          base.values,
+          values_of_step(base),
           report::to_json(summary),
           report::figures_of(summary, report::run_letter(0))};
 }

@@ -52,7 +52,7 @@ std::string simulate_sample(const std::string& config, const std::vector<std::st
                             const Sample& sample) {
   std::vector<std::string> all = overrides;
   all.insert(all.end(), sample.begin(), sample.end());
-  config::Experiment experiment = config::load(config, all);
+  config::Experiment experiment = config::load(config, all, config::Scope::kStep);
   if (experiment.network == config::NetworkMode::kFlow) experiment.network = config::NetworkMode::kIdeal;
   std::array<char, 40> text{};
   std::snprintf(text.data(), text.size(), "%.17g",

@@ -92,7 +92,7 @@ Variation load_changed(const Subject& subject, const config::Experiment& base, c
   const Overrides changes = config::overrides_for(config::split_changes(label), base, "--what-if");
   Variation variation{label, joined(subject.overrides, changes), {}};
   try {
-    variation.experiment = config::load(subject.name, variation.overrides);
+    variation.experiment = config::load(subject.name, variation.overrides, config::Scope::kStep);
   } catch (const InputError& error) {
     throw InputError("trainsim: error: --what-if " + label + " is not possible:\n" + error.what());
   }

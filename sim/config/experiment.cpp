@@ -248,9 +248,10 @@ void add_problems(const Problems& problems, const FieldIndex& index, Report& rep
   }
 }
 
-/// What must be known of an input before a run is compared with its plan.
+/// What must be known of an input before a run is compared with its plan, and with its cluster.
 const std::vector<std::string> kOfRun = {
     "gpus", "plan", "model", "run.tokens", "run.steps", "run.rampup_batch_size", "run.checkpoint.interval"};
+const std::vector<std::string> kOfPower = {"cluster"};
 
 /// Whether all of these fields, and those below them, could be read.
 bool all_read(const std::vector<std::string>& unread, const std::vector<std::string>& fields) {
@@ -262,8 +263,27 @@ bool all_read(const std::vector<std::string>& unread, const std::vector<std::str
   return std::none_of(fields.begin(), fields.end(), concerns);
 }
 
+/// Checks the section `run` against a plan whose own problems are known.
+void check_whole_run(const Experiment& experiment, const Problems& of_plan, const FieldIndex& index,
+                     Reading& reading) {
+  if (!experiment.run) return;
+  if (all_read(reading.unread, kOfPower))
+    add_problems(check_power(experiment.cluster, index), index, reading.report);
+  // What a run must agree with is known once the plan is legal.
+  if (of_plan.empty() && all_read(reading.unread, kOfRun))
+    add_problems(check_run(*experiment.run, experiment.plan, experiment.model), index, reading.report);
+}
+
+/// Leaves of a configuration what a step depends on.
+void drop_run(Experiment& experiment) {
+  experiment.run.reset();
+  const auto of_run = [](const auto& value) { return value.first.starts_with("run."); };
+  std::erase_if(experiment.defaults, of_run);
+  std::erase_if(experiment.values, of_run);
+}
+
 /// Reads, completes and checks a configuration with all that its names stand for.
-Experiment read_and_check(Value root, const std::string& name, Reading& reading) {
+Experiment read_and_check(Value root, const std::string& name, Reading& reading, Scope scope) {
   resolve_names(root, reading);
   carry_to_model(root, "plan", "sequence_length", as_count(kSequenceRange), reading);
   carry_to_model(root, "software", "attention", as_choice(attention_words()), reading);
@@ -274,9 +294,7 @@ Experiment read_and_check(Value root, const std::string& name, Reading& reading)
   const Problems problems =
       plan::check(experiment.plan, experiment.model, experiment.cluster, reading.unread);
   add_problems(problems, index, reading.report);
-  // What a run must agree with is known once the plan is legal.
-  if (experiment.run && problems.empty() && all_read(reading.unread, kOfRun))
-    add_problems(check_run(*experiment.run, experiment.plan, experiment.model), index, reading.report);
+  if (scope == Scope::kRun) check_whole_run(experiment, problems, index, reading);
   reading.report.throw_if_any();
   for (const Problem& warning : plan::warnings(experiment.plan, experiment.model, experiment.cluster)) {
     experiment.warnings.push_back(field_as_given(warning.field, index) + ": " + warning.message);
@@ -286,6 +304,7 @@ Experiment read_and_check(Value root, const std::string& name, Reading& reading)
   experiment.defaults = std::move(reading.defaults);
   experiment.values = flatten(root);
   experiment.values.insert(experiment.values.end(), experiment.defaults.begin(), experiment.defaults.end());
+  if (scope == Scope::kStep) drop_run(experiment);
   return experiment;
 }
 
@@ -331,11 +350,11 @@ void record_keys(Value root, Recorder& recorder) {
   read_experiment(root, reading);
 }
 
-Experiment load(const std::string& config, const std::vector<std::string>& overrides) {
+Experiment load(const std::string& config, const std::vector<std::string>& overrides, Scope scope) {
   Reading reading;
   const std::filesystem::path file = find_config(config);
   Value root = read_tree(file, overrides, reading.report);
-  return read_and_check(std::move(root), file.stem().string(), reading);
+  return read_and_check(std::move(root), file.stem().string(), reading, scope);
 }
 
 std::string resolved_text(const std::string& config, const std::vector<std::string>& overrides) {
@@ -351,7 +370,7 @@ Experiment resolve(Value root, const std::vector<std::string>& overrides, const 
   Reading reading;
   expand_cluster_shorthand(root, reading.report);
   apply_overrides(root, overrides, reading.report);
-  return read_and_check(std::move(root), name, reading);
+  return read_and_check(std::move(root), name, reading, Scope::kRun);
 }
 
 model::ModelSpec load_model(const std::string& name) {

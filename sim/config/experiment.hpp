@@ -62,10 +62,20 @@ struct Experiment {
   std::vector<std::pair<std::string, std::string>> values;
 };
 
+/// What a configuration is read for.
+enum class Scope {
+  /// The whole run: its section must agree with plan and cluster.
+  kRun,
+  /// One step. The section `run` is read and must make sense in itself, but nothing of it is kept, so that a
+  /// ramp of one plan's batch does not stand in the way of other plans.
+  kStep,
+};
+
 /// Reads a configuration, applies `--set` overrides ("key.path=value") and checks everything.
 /// `config` is a path or the name of a file in configs/. Throws InputError with every problem found, each as
 /// "file:line:col: error: …" with the source line and a caret.
-Experiment load(const std::string& config, const std::vector<std::string>& overrides);
+Experiment load(const std::string& config, const std::vector<std::string>& overrides,
+                Scope scope = Scope::kRun);
 
 /// What a configuration consists of once overrides are applied and the names of model and cluster are
 /// replaced by what they stand for, as one text: it changes when any of that does. Nothing is checked, and

@@ -3,6 +3,7 @@
 #include <cctype>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "sim/config/spec_readers.hpp"
 #include "sim/training/batch_stages.hpp"
@@ -115,18 +116,8 @@ void read_power(Section& run, const hardware::ClusterSpec& cluster, TrainingSpec
       section->optional("node_overhead", as_quantity(Dimension::kPower, {0.0, 1e6, true}));
   spec.power.node_overhead =
       overhead.value_or(training::usual_node_overhead(cluster.gpus_per_node, cluster.gpu.rated_power));
-  if (cluster.gpu.rated_power > 0) {
-    if (section->raw("node_overhead") == nullptr)
-      section->note_default("node_overhead", format_number(spec.power.node_overhead) + " W");
-  } else if (section->all_read({"cluster", "cluster.gpu", "cluster.gpu.rated_power"})) {
-    const bool any = section->raw("pue") != nullptr || section->raw("grid_intensity") != nullptr || overhead;
-    if (any) {
-      run.fail(
-          "power",
-          "needs cluster.gpu.rated_power and static_power, from which energy follows; give them, or remove "
-          "this key");
-    }
-  }
+  if (cluster.gpu.rated_power > 0 && section->raw("node_overhead") == nullptr)
+    section->note_default("node_overhead", format_number(spec.power.node_overhead) + " W");
   section->finish();
 }
 
@@ -199,6 +190,17 @@ std::optional<TrainingSpec> read_run(Section& top, const hardware::ClusterSpec& 
   read_checkpoint(*section, spec);
   section->finish();
   return spec;
+}
+
+Problems check_power(const hardware::ClusterSpec& cluster, const FieldIndex& index) {
+  const std::vector<std::string> keys = {"run.power.pue", "run.power.grid_intensity",
+                                         "run.power.node_overhead"};
+  const bool asked =
+      std::any_of(keys.begin(), keys.end(), [&index](const std::string& key) { return index.has(key); });
+  if (cluster.gpu.rated_power > 0 || !asked) return {};
+  return {{"run.power",
+           "needs cluster.gpu.rated_power and static_power, from which energy follows; give them, or remove "
+           "this key"}};
 }
 
 Problems check_run(const TrainingSpec& spec, const plan::ParallelPlan& plan, const model::ModelSpec& model) {

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "sim/config/experiment.hpp"
+#include "sim/config/field_index.hpp"
 #include "sim/config/section.hpp"
 
 namespace trainsim::config {
@@ -25,6 +26,9 @@ void read_plan(Section& section, plan::ParallelPlan& plan);
 
 /// Reads the `run` mapping, if there is one; what a node draws beside its GPUs follows from the cluster.
 std::optional<training::TrainingSpec> read_run(Section& top, const hardware::ClusterSpec& cluster);
+
+/// Why a cluster can't say what energy a run with a section `run.power` takes.
+Problems check_power(const hardware::ClusterSpec& cluster, const FieldIndex& index);
 
 /// In what a run that was read contradicts a legal plan.
 Problems check_run(const training::TrainingSpec& spec, const plan::ParallelPlan& plan,

@@ -158,6 +158,89 @@ class TrainingRun(unittest.TestCase):
         self.assertTrue(any("nothing is saved before the end" in warning for warning in result["warnings"]))
 
 
+def without_times(value):
+    """A result without the seconds that simulating took."""
+    if isinstance(value, dict):
+        return {key: without_times(each) for key, each in value.items() if key != "wall_s"}
+    return [without_times(each) for each in value] if isinstance(value, list) else value
+
+
+class OneStep(unittest.TestCase):
+    """Commands that try other plans say the same of a configuration with a section `run` as without it.
+
+    The ramp begins with 16 sequences, which is legal for the plan's 8 ranks with 2 sequences each. It is not
+    for 32 GPUs, nor for micro-batches of 4, nor for a batch of 16.
+    """
+    RUN = """
+run:
+  tokens: 1B
+  rampup_batch_size: {start: 16, increment: 16, samples: 2400}
+  failures: {gpu_mtbf: 1000 h, restart_time: 10 min}
+  checkpoint: {interval: 100 steps, write_bandwidth: 1 GB/s}
+"""
+
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        text = pathlib.Path(SMALL).read_text(encoding="utf-8")
+        self.folders = {name: pathlib.Path(temporary.name) / name for name in ("step", "run")}
+        for name, folder in self.folders.items():
+            folder.mkdir()
+            (folder / "small.yaml").write_text(text + (self.RUN if name == "run" else ""), encoding="utf-8")
+
+    def outputs(self, *arguments):
+        """What a command says in a folder without, and in one with the section."""
+        texts = []
+        for folder in self.folders.values():
+            done = subprocess.run([TrainingRun.program, *arguments], cwd=folder, capture_output=True, text=True,
+                                  timeout=300, check=False)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            texts.append(done.stdout)
+        return texts
+
+    def agree(self, *arguments):
+        step, run = (json.loads(text) for text in self.outputs(*arguments, "--quiet", "--format", "json"))
+        self.assertEqual(without_times(step), without_times(run))
+        return step
+
+    def test_search(self):
+        vary = [part for text in ("micro_batch_size=2,4", "recompute=none", "sharding=zero1", "tensor_parallel=1,2")
+                for part in ("--vary", text)]
+        self.assertGreater(len(self.agree("search", "small.yaml", "--gpus", "8,32", *vary)["plans"]), 3)
+
+    def test_neighbours(self):
+        changes = self.agree("neighbours", "small.yaml")
+        self.assertIn("plan.micro_batch_size=4", json.dumps(changes))
+
+    def test_memory(self):
+        for question in (["--largest", "micro_batch_size"], ["--fewest-gpus"], ["--set", "plan.micro_batch_size=32"]):
+            self.agree("memory", "small.yaml", *question)
+
+    def test_compare(self):
+        changes = ["@plan.micro_batch_size=4", "@gpus=32", "@plan.global_batch_size=16"]
+        self.assertEqual(len(self.agree("compare", "small.yaml", *changes)["runs"]), 4)
+
+    def test_export(self):
+        step, run = self.outputs("export", "small.yaml", "--to", "megatron", "--quiet", "--set",
+                                 "plan.micro_batch_size=4")
+        self.assertEqual(step, run)
+
+    def test_questions_about_a_run(self):
+        questions = ["--what-if", "plan.micro_batch_size=4", "--what-if", "plan.global_batch_size=16",
+                     "--sensitivity", "--uncertainty", "--samples", "10"]
+        step, run = (json.loads(text)
+                     for text in self.outputs("run", "small.yaml", "--quiet", "--format", "json", *questions))
+        self.assertGreater(run.pop("run")["days"], 0)
+        # Notes on the whole run come last.
+        run["notes"] = run["notes"][:len(step["notes"])]
+        self.assertEqual(without_times(step), without_times(run))
+
+    def test_the_preset(self):
+        done = subprocess.run([TrainingRun.program, "memory", "gpt175b-300b-tokens", "--largest", "micro_batch_size",
+                               "--format", "json", "--quiet"], capture_output=True, text=True, timeout=300, check=True)
+        self.assertGreater(json.loads(done.stdout)["answers"][0]["value"], 1)
+
+
 if __name__ == "__main__":
     TrainingRun.program = str(pathlib.Path(sys.argv.pop(1)).resolve())
     unittest.main()

@@ -29,7 +29,7 @@ class ExportCommand : public Command {
 
   int execute() override {
     if (target_ != "megatron") fail_choice("--to", target_, {"megatron"});
-    config::Experiment experiment = config::load(subject_.name, subject_.overrides);
+    config::Experiment experiment = config::load(subject_.name, subject_.overrides, config::Scope::kStep);
     const std::string chosen = choose_recomputation(experiment);
     OutputFile output(common_.output);
     const exchange::MegatronCommand command = exchange::to_megatron(experiment.model, experiment.plan);

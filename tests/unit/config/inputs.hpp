@@ -84,10 +84,11 @@ class InputFolder : public testing::Test {
   }
 
   /// What is wrong with a configuration, with its folder cut from the names of files; empty when nothing is.
-  std::string error_of(const std::string& path, const std::vector<std::string>& overrides = {}) const {
+  std::string error_of(const std::string& path, const std::vector<std::string>& overrides = {},
+                       Scope scope = Scope::kRun) const {
     std::string text;
     try {
-      load(path, overrides);
+      load(path, overrides, scope);
     } catch (const InputError& error) {
       text = error.what();
     }

@@ -100,6 +100,28 @@ TEST_F(RunSection, TakesTheOverheadOfANodeFromItsGpus) {
   EXPECT_DOUBLE_EQ(loaded(path, given).run->power.node_overhead, 1000);
 }
 
+TEST_F(RunSection, IsDroppedForAStep) {
+  // A ramp that starts above the batch, and power of a GPU that has none written.
+  const std::string path = configuration(
+      "{global_batch_size: 64}",
+      "gpus: 16\nrun: {steps: 9, rampup_batch_size: {start: 640, increment: 16, samples: 90},"
+      " power: {pue: 1.2}}\n");
+  EXPECT_NE(error_of(path), "");
+  const Experiment step = load(path, {}, Scope::kStep);
+  EXPECT_FALSE(step.run);
+  const auto of_run = [](const auto& each) { return each.first.starts_with("run."); };
+  EXPECT_TRUE(std::none_of(step.values.begin(), step.values.end(), of_run));
+  EXPECT_TRUE(std::none_of(step.defaults.begin(), step.defaults.end(), of_run));
+}
+
+TEST_F(RunSection, IsReadForAStepToo) {
+  const std::string path = configuration("{}", "gpus: 16\nrun: {steps: 9 W, ramp: 1}\n");
+  const std::string whole = error_of(path);
+  EXPECT_NE(whole.find("error: run.steps: "), std::string::npos) << whole;
+  EXPECT_NE(whole.find("error: run.ramp: "), std::string::npos) << whole;
+  EXPECT_EQ(error_of(path, {}, Scope::kStep), whole);
+}
+
 TEST_F(RunSection, CanBeMadeByOverrides) {
   EXPECT_EQ(loaded(configuration("{}"), {"run.tokens=1B"}).run->tokens, 1'000'000'000);
 }
