@@ -167,7 +167,8 @@ void read_checkpoint(Section& run, TrainingSpec& spec) {
                   "auto needs failures, on which the best interval depends; give them, or write a duration "
                   "such as 30 min");
   }
-  if (chosen && checkpoint.stall == 0.0) {
+  // With a bandwidth checkpoints are as frequent as they can be written.
+  if (chosen && checkpoint.stall == 0.0 && section->raw("write_bandwidth") == nullptr) {
     section->fail("interval",
                   "auto needs a stall of more than 0: what costs nothing is best done always; write a "
                   "duration such as 30 min");

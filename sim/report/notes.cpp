@@ -152,15 +152,14 @@ std::vector<std::string> explain(const Summary& summary) {
 }
 
 std::vector<std::string> training_notes(const training::TrainingRun& run) {
-  if (!run.failures || !run.failures->daly_goodput) return {};
-  const training::FailureResult& failures = *run.failures;
-  const double gain = *failures.daly_goodput - *failures.expected_goodput;
-  if (gain < kNoticeableGoodput) return {};
-  const bool seldom = failures.daly_interval < run.checkpoint->interval;
+  if (!run.failures || !run.failures->closed_form) return {};
+  const training::ClosedForm& known = *run.failures->closed_form;
+  if (known.goodput_at_daly - known.goodput < kNoticeableGoodput) return {};
+  const bool seldom = known.daly_interval < run.checkpoint->interval;
   return {"Checkpoints every " + training::duration_text(run.checkpoint->interval) + " are too " +
-          (seldom ? "seldom" : "many") + ": every " + training::duration_text(failures.daly_interval) +
-          " would raise goodput from " + percent(*failures.expected_goodput) + " to " +
-          percent(*failures.daly_goodput) + " (closed form)."};
+          (seldom ? "seldom" : "many") + ": every " + training::duration_text(known.daly_interval) +
+          " would raise goodput from " + percent(known.goodput) + " to " + percent(known.goodput_at_daly) +
+          " (closed form)."};
 }
 
 }  // namespace trainsim::report

@@ -90,19 +90,29 @@ std::string energy_rows(const TrainingRun& run) {
   return text;
 }
 
+std::string choice_text(const training::CheckpointResult& checkpoint) {
+  if (checkpoint.bound_by_writing) return ", chosen: as short as writing allows";
+  return checkpoint.chosen ? ", chosen" : "";
+}
+
+/// What the best interval is, or why that is not known.
+std::string best_interval_text(const training::FailureResult& failures) {
+  if (!failures.closed_form)
+    return "; Daly's and Young's best intervals are not those of writing beside training";
+  return "; best are " + duration_text(failures.closed_form->daly_interval) + " (Daly) or " +
+         duration_text(failures.closed_form->young_interval) + " (Young)";
+}
+
 std::string checkpoint_row(const TrainingRun& run) {
   if (!run.checkpoint) return "";
   const training::CheckpointResult& checkpoint = *run.checkpoint;
   std::string text = "every " + std::to_string(checkpoint.timing.interval) + " steps (" +
-                     duration_text(checkpoint.interval) + (checkpoint.chosen ? ", chosen" : "") + "), " +
+                     duration_text(checkpoint.interval) + choice_text(checkpoint) + "), " +
                      bytes_text(static_cast<double>(checkpoint.size)) + ", stopping training for " +
                      duration_text(checkpoint.timing.stall);
   if (checkpoint.timing.write > checkpoint.timing.stall)
     text += " and written after " + duration_text(checkpoint.timing.write);
-  if (run.failures) {
-    text += "; best are " + duration_text(run.failures->daly_interval) + " (Daly) or " +
-            duration_text(run.failures->young_interval) + " (Young)";
-  }
+  if (run.failures) text += best_interval_text(*run.failures);
   return text_row("checkpoints", text);
 }
 
@@ -124,9 +134,9 @@ std::string goodput_rows(const TrainingRun& run) {
     const training::FailureResult& failures = *run.failures;
     goodput += " (P10 " + percent(failures.goodput.p10) + ", P90 " + percent(failures.goodput.p90) + "; " +
                std::to_string(failures.runs) + " runs, seed " + std::to_string(failures.seed) + ")";
-    if (failures.expected_goodput) {
-      goodput += "; closed form " + percent(*failures.expected_goodput) + ", with Daly's interval " +
-                 percent(*failures.daly_goodput);
+    if (failures.closed_form) {
+      goodput += "; closed form " + percent(failures.closed_form->goodput) + ", with Daly's interval " +
+                 percent(failures.closed_form->goodput_at_daly);
     }
   }
   text += text_row("goodput", goodput);
@@ -182,6 +192,9 @@ Json checkpoint_json(const TrainingRun& run) {
 Json failures_json(const TrainingRun& run) {
   if (!run.failures) return nullptr;
   const training::FailureResult& failures = *run.failures;
+  const auto closed_form = [&failures](double training::ClosedForm::*value) {
+    return failures.closed_form ? Json((*failures.closed_form).*value) : Json(nullptr);
+  };
   return {{"mtbf_s", failures.hazard.mtbf},
           {"restart_s", failures.hazard.restart},
           {"runs", failures.runs},
@@ -191,10 +204,10 @@ Json failures_json(const TrainingRun& run) {
           {"wall_p90_s", failures.wall.p90},
           {"goodput_p10", failures.goodput.p10},
           {"goodput_p90", failures.goodput.p90},
-          {"young_interval_s", failures.young_interval},
-          {"daly_interval_s", failures.daly_interval},
-          {"goodput_closed_form", optional_number(failures.expected_goodput)},
-          {"goodput_at_daly", optional_number(failures.daly_goodput)}};
+          {"young_interval_s", closed_form(&training::ClosedForm::young_interval)},
+          {"daly_interval_s", closed_form(&training::ClosedForm::daly_interval)},
+          {"goodput_closed_form", closed_form(&training::ClosedForm::goodput)},
+          {"goodput_at_daly", closed_form(&training::ClosedForm::goodput_at_daly)}};
 }
 
 }  // namespace
@@ -270,7 +283,7 @@ TrainingRun complete_run() {
   run.energy->co2 = run.energy->grid_intensity = 0;
   run.checkpoint.emplace();
   run.failures.emplace();
-  run.failures->expected_goodput = run.failures->daly_goodput = 0;
+  run.failures->closed_form.emplace();
   return run;
 }
 

@@ -50,6 +50,19 @@ std::int64_t in_steps(Seconds interval, Seconds step_time, std::int64_t steps) {
   return static_cast<std::int64_t>(std::clamp(count, 1.0, static_cast<double>(steps)));
 }
 
+/// Daly's interval for the stall, but no shorter than what is left of writing after it: a checkpoint can't
+/// begin before the last one is written.
+void choose_interval(CheckpointResult& checkpoint, const Hazard& hazard, Seconds step_time,
+                     std::int64_t steps) {
+  const Checkpoints& timing = checkpoint.timing;
+  const std::int64_t best = in_steps(daly_interval(timing.stall, hazard), step_time, steps);
+  const std::int64_t possible =
+      in_steps(std::ceil((timing.write - timing.stall) / step_time) * step_time, step_time, steps);
+  checkpoint.timing.interval = std::max(best, possible);
+  checkpoint.chosen = true;
+  checkpoint.bound_by_writing = possible > best;
+}
+
 CheckpointResult plan_checkpoints(const TrainingSpec& spec, const TrainingRun& run, const Setting& setting,
                                   const std::optional<Hazard>& hazard) {
   const CheckpointSpec& asked = *spec.checkpoint;
@@ -61,11 +74,13 @@ CheckpointResult plan_checkpoints(const TrainingSpec& spec, const TrainingRun& r
                             : std::nullopt;
   result.timing.stall = asked.stall ? *asked.stall : write.value_or(0);
   result.timing.write = std::max(result.timing.stall, write.value_or(0));
-  result.chosen = !asked.interval && !asked.interval_steps;
-  const Seconds interval =
-      result.chosen ? daly_interval(result.timing.stall, *hazard) : asked.interval.value_or(0);
-  result.timing.interval =
-      asked.interval_steps ? *asked.interval_steps : in_steps(interval, step_time, run.steps);
+  if (asked.interval_steps) {
+    result.timing.interval = *asked.interval_steps;
+  } else if (asked.interval) {
+    result.timing.interval = in_steps(*asked.interval, step_time, run.steps);
+  } else {
+    choose_interval(result, *hazard, step_time, run.steps);
+  }
   result.interval = static_cast<double>(result.timing.interval) * step_time;
   return result;
 }
@@ -97,14 +112,14 @@ double goodput_at(std::int64_t interval, const TrainingRun& run, Seconds work, c
   return work / expected_time(segments(timed(run.stages), timing), hazard);
 }
 
-void add_closed_form(FailureResult& result, const TrainingRun& run, Seconds work) {
+std::optional<ClosedForm> closed_form(const TrainingRun& run, Seconds work, const Hazard& hazard) {
   const Checkpoints& timing = run.checkpoint->timing;
-  result.young_interval = young_interval(timing.stall, result.hazard);
-  result.daly_interval = daly_interval(timing.stall, result.hazard);
-  if (timing.write > timing.stall) return;
-  const std::int64_t daly = in_steps(result.daly_interval, run.stages.back().step.step_time, run.steps);
-  result.expected_goodput = goodput_at(timing.interval, run, work, result.hazard);
-  result.daly_goodput = goodput_at(daly, run, work, result.hazard);
+  if (timing.write > timing.stall) return std::nullopt;
+  const Seconds daly = daly_interval(timing.stall, hazard);
+  const std::int64_t daly_steps = in_steps(daly, run.stages.back().step.step_time, run.steps);
+  return ClosedForm{young_interval(timing.stall, hazard), daly,
+                    goodput_at(timing.interval, run, work, hazard),
+                    goodput_at(daly_steps, run, work, hazard)};
 }
 
 /// Simulates the run many times; leaves the mean wall time in it.
@@ -140,7 +155,7 @@ FailureResult simulate(const FailureSpec& spec, const Hazard& hazard, const std:
   result.count = count / runs;
   result.wall = spread_of(walls, run.wall.total());
   result.goodput = spread_of(goodputs, work / run.wall.total());
-  add_closed_form(result, run, work);
+  result.closed_form = closed_form(run, work, hazard);
   return result;
 }
 

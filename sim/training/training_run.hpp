@@ -39,8 +39,9 @@ struct CheckpointResult {
   Checkpoints timing;
   /// The interval in seconds, at the step time of the full batch.
   Seconds interval = 0;
-  /// Whether it was chosen here.
+  /// Whether it was chosen here, and if so whether a shorter one would be better if writing were faster.
   bool chosen = false;
+  bool bound_by_writing = false;
 };
 
 /// A quantity over many simulated runs: nine of ten lie above the first, and below the last.
@@ -48,6 +49,16 @@ struct Spread {
   double p10 = 0;
   double mean = 0;
   double p90 = 0;
+};
+
+/// What is known without simulation of checkpoints that training waits for.
+struct ClosedForm {
+  /// Optimal intervals for this stall.
+  Seconds young_interval = 0;
+  Seconds daly_interval = 0;
+  /// At the interval that was taken, and at Daly's.
+  double goodput = 0;
+  double goodput_at_daly = 0;
 };
 
 /// What failures do to a run.
@@ -61,13 +72,8 @@ struct FailureResult {
   Spread wall;
   /// Useful time over wall time; the mean is that of the mean wall time.
   Spread goodput;
-  /// Optimal intervals for this stall.
-  Seconds young_interval = 0;
-  Seconds daly_interval = 0;
-  /// Goodput by the closed form at the interval that was taken, and at Daly's; nothing if writing goes on
-  /// beside training, for which it does not hold.
-  std::optional<double> expected_goodput;
-  std::optional<double> daly_goodput;
+  /// Nothing if writing goes on beside training, for which it does not hold.
+  std::optional<ClosedForm> closed_form;
 };
 
 /// A whole training run: every number that any output shows.

@@ -7,6 +7,7 @@ usage: training_run_test.py TRAINSIM
 import csv
 import io
 import json
+import math
 import pathlib
 import subprocess
 import sys
@@ -125,6 +126,25 @@ class TrainingRun(unittest.TestCase):
         self.assertTrue(any("are too seldom: every" in note for note in notes), notes)
         notes = self.result(*FAILURES, "run.checkpoint.interval=20 steps")["notes"]
         self.assertTrue(any("are too many: every" in note for note in notes), notes)
+
+    def test_checkpoints_beside_training_are_as_frequent_as_they_can_be_written(self):
+        # 10 GB at 100 MB/s are written in 100 s, training stops for 1 s of them; the best for the stall alone would be
+        # sqrt(2 · 1 · 360) = 27 s.
+        settings = ("run.steps=100_000", "run.failures={gpu_mtbf: 48 min, restart_time: 10 s}",
+                    "run.checkpoint={interval: auto, stall: 1 s, size: 10 GB, write_bandwidth: 100 MB/s}")
+        result = self.result(*settings)
+        run, step_time = result["run"], result["step_time_s"]
+        self.assertEqual(run["checkpoint"]["interval_steps"], math.ceil(99 / step_time))
+        self.assertEqual([run["failures"][name] for name in ("young_interval_s", "daly_interval_s", "goodput_closed_form",
+                                                             "goodput_at_daly")], [None] * 4)
+        # Nobody waits: every checkpoint but the last one stops training for a second.
+        saved = math.ceil(100_000 / run["checkpoint"]["interval_steps"])
+        self.assertAlmostEqual(run["breakdown"]["checkpoints_s"], saved - 1 + 100, places=6)
+        self.assertEqual(result["warnings"], self.result()["warnings"])
+        text = " ".join(self.call(*settings).stdout.split())
+        self.assertIn("chosen: as short as writing allows", text)
+        self.assertIn("Daly's and Young's best intervals are not those of writing beside training", text)
+        self.assertNotIn("(Daly)", text)
 
     def test_assertions_reach_into_the_run(self):
         def code(assertion, *settings):
