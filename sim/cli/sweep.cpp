@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/cli/sweep.hpp"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
 #include "sim/cli/interruption.hpp"
 #include "sim/cli/progress_bar.hpp"
+#include "sim/cli/sweep_batch.hpp"
 #include "sim/cli/worker_pool.hpp"
 
 namespace trainsim::cli {
@@ -16,12 +18,16 @@ SweepOutcome run_sweep(
   const Interruption interruption;
   SweepOutcome outcome;
   ProgressBar bar(task.show_progress);
+  const std::vector<PointBatch> batches = batches_of(task.whole, task.points, task.workers);
+  // Processors that are left when there are few batches.
+  const std::size_t ramp_workers = std::max<std::size_t>(1, task.workers / std::max<std::size_t>(1, batches.size()));
   std::size_t finished = 0;
-  // Results that wait for one before them.
+  // Results by point that wait for one before them.
   std::map<std::size_t, PointResult> waiting;
   const auto hand_over = [&] {
-    for (auto next = waiting.find(outcome.done); next != waiting.end(); next = waiting.find(outcome.done)) {
-      const sweep::Identity identity{task.points[next->first] + 1, task.whole.size(), task.fingerprint};
+    while (!waiting.empty() && waiting.begin()->first == task.points[outcome.done]) {
+      const auto next = waiting.begin();
+      const sweep::Identity identity{next->first + 1, task.whole.size(), task.fingerprint};
       receive(row_of(task.whole, next->second, identity), [&bar] { bar.clear(); });
       waiting.erase(next);
       ++outcome.done;
@@ -29,14 +35,17 @@ SweepOutcome run_sweep(
   };
   const auto share = [&] { return static_cast<double>(finished) / static_cast<double>(task.points.size()); };
   run_forked(
-      task.points.size(), task.workers,
-      [&](std::size_t index) { return simulate_point(task.base, task.whole, task.points[index]); },
+      batches.size(), task.workers,
+      [&](std::size_t index) { return simulate_batch(task.base, task.whole, batches[index], ramp_workers); },
       [&](std::size_t index, const WorkResult& result) {
-        ++finished;
-        if (!result.done) ++outcome.failed;
-        waiting[index] = result.done
-                             ? result_of_point(result.text)
-                             : PointResult{{}, "failed, and not because of its values: " + result.text};
+        const PointBatch& points = batches[index];
+        finished += points.size();
+        if (!result.done) outcome.failed += points.size();
+        const std::vector<PointResult> results =
+            result.done ? results_of_batch(result.text)
+                        : std::vector<PointResult>(
+                              points.size(), {{}, "failed, and not because of its values: " + result.text});
+        for (std::size_t i = 0; i < points.size(); ++i) waiting[points[i]] = results.at(i);
         hand_over();
       },
       [&] {

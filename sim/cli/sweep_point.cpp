@@ -26,7 +26,8 @@ using sweep::Cell;
 using sweep::CellKind;
 using sweep::Row;
 
-/// Between cells, and between the parts of a cell, of a worker's text; no result contains them.
+/// Between points, cells, and the parts of a cell, of a worker's text; no result contains them.
+constexpr char kPointEnd = '\x1d';
 constexpr char kCellEnd = '\x1e';
 constexpr char kPartEnd = '\x1f';
 /// First byte of a worker's text.
@@ -101,6 +102,90 @@ std::string component_texts(const SweepBase& base, const sweep::Sweep& sweep) {
                    " would have no effect; remove one of them");
 }
 
+/// A point that can be simulated, and which of its batch it is.
+struct LegalPoint {
+  std::size_t place = 0;
+  std::optional<training::TrainingSpec> run;
+};
+
+/// Points of one step.
+struct LoadedBatch {
+  config::Experiment step;
+  std::vector<LegalPoint> legal;
+  /// What results_of_batch() reads, by point; empty until it is known.
+  std::vector<std::string> texts;
+};
+
+LoadedBatch load_batch(const SweepBase& base, const sweep::Sweep& sweep, const PointBatch& points) {
+  LoadedBatch batch;
+  batch.texts.resize(points.size());
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    try {
+      batch.step = config::load(base.subject.name, joined(base.subject.overrides, sweep.overrides(points[i])));
+      batch.legal.push_back({i, batch.step.run});
+    } catch (const InputError& error) {
+      batch.texts[i] = kIllegal + causes(error.what());
+    }
+  }
+  return batch;
+}
+
+std::string text_of(const report::Summary& summary) {
+  std::string text(1, kResults);
+  for (const Cell& cell : report::scalar_cells(summary)) {
+    text += cell.column;
+    text += kPartEnd;
+    text += std::to_string(static_cast<int>(cell.kind));
+    text += kPartEnd;
+    text += cell.text;
+    text += kCellEnd;
+  }
+  return text;
+}
+
+/// Simulates the step, and a step of every batch size that any of the points needs, once for all of them.
+void add_results(LoadedBatch& batch, bool fold, std::size_t workers) {
+  config::Experiment& experiment = batch.step;
+  choose_recomputation(experiment);
+  std::set<std::int64_t> sizes;
+  for (const LegalPoint& point : batch.legal) {
+    experiment.run = point.run;
+    for (const std::int64_t size : ramp_sizes(experiment)) sizes.insert(size);
+  }
+  const StepsByBatch ramp = simulate_ramp(experiment, {sizes.begin(), sizes.end()}, {fold, workers});
+  const report::Summary step = simulate(experiment, fold, {});
+  for (const LegalPoint& point : batch.legal) {
+    experiment.run = point.run;
+    try {
+      report::Summary summary = step;
+      add_training_run(experiment, ramp, summary);
+      batch.texts[point.place] = text_of(summary);
+    } catch (const InputError& error) {
+      batch.texts[point.place] = kIllegal + causes(error.what());
+    }
+  }
+}
+
+PointResult result_of_point(const std::string& text) {
+  PointResult result;
+  if (!text.starts_with(kResults)) {
+    result.error = text.substr(1);
+    return result;
+  }
+  std::istringstream cells(text.substr(1));
+  for (std::string part; std::getline(cells, part, kCellEnd);) {
+    std::istringstream parts(part);
+    Cell cell;
+    std::string kind;
+    std::getline(parts, cell.column, kPartEnd);
+    std::getline(parts, kind, kPartEnd);
+    std::getline(parts, cell.text, kPartEnd);
+    cell.kind = static_cast<CellKind>(kind.front() - '0');
+    result.results.push_back(std::move(cell));
+  }
+  return result;
+}
+
 /// Columns of results, without any.
 Row empty_results() {
   Row row = report::scalar_cells({});
@@ -141,48 +226,26 @@ std::string fingerprint_of(const SweepBase& base, const sweep::Sweep& sweep) {
   return digits.data();
 }
 
-std::string simulate_point(const SweepBase& base, const sweep::Sweep& sweep, std::size_t point) {
-  try {
-    config::Experiment experiment =
-        config::load(base.subject.name, joined(base.subject.overrides, sweep.overrides(point)));
-    choose_recomputation(experiment);
-    std::string text(1, kResults);
-    // Points are simulated side by side already.
-    const std::vector<training::StepResult> ramp = simulate_ramp(experiment, 1, [](double) {});
-    report::Summary summary = simulate(experiment, base.fold, {});
-    add_training_run(experiment, ramp, summary);
-    for (const Cell& cell : report::scalar_cells(summary)) {
-      text += cell.column;
-      text += kPartEnd;
-      text += std::to_string(static_cast<int>(cell.kind));
-      text += kPartEnd;
-      text += cell.text;
-      text += kCellEnd;
+std::string simulate_batch(const SweepBase& base, const sweep::Sweep& sweep, const PointBatch& points,
+                           std::size_t workers) {
+  LoadedBatch batch = load_batch(base, sweep, points);
+  if (!batch.legal.empty()) {
+    try {
+      add_results(batch, base.fold, workers);
+    } catch (const InputError& error) {
+      for (const LegalPoint& point : batch.legal) batch.texts[point.place] = kIllegal + causes(error.what());
     }
-    return text;
-  } catch (const InputError& error) {
-    return kIllegal + causes(error.what());
   }
+  std::string text;
+  for (const std::string& each : batch.texts) text += each + kPointEnd;
+  return text;
 }
 
-PointResult result_of_point(const std::string& text) {
-  PointResult result;
-  if (!text.starts_with(kResults)) {
-    result.error = text.substr(1);
-    return result;
-  }
-  std::istringstream cells(text.substr(1));
-  for (std::string part; std::getline(cells, part, kCellEnd);) {
-    std::istringstream parts(part);
-    Cell cell;
-    std::string kind;
-    std::getline(parts, cell.column, kPartEnd);
-    std::getline(parts, kind, kPartEnd);
-    std::getline(parts, cell.text, kPartEnd);
-    cell.kind = static_cast<CellKind>(kind.front() - '0');
-    result.results.push_back(std::move(cell));
-  }
-  return result;
+std::vector<PointResult> results_of_batch(const std::string& text) {
+  std::vector<PointResult> results;
+  std::istringstream points(text);
+  for (std::string point; std::getline(points, point, kPointEnd);) results.push_back(result_of_point(point));
+  return results;
 }
 
 Row row_of(const sweep::Sweep& sweep, const PointResult& result, const sweep::Identity& identity) {

@@ -2,7 +2,9 @@
 #pragma once
 #include <cstddef>
 #include <string>
+#include <vector>
 
+#include "sim/cli/sweep_batch.hpp"
 #include "sim/cli/variant.hpp"
 #include "sim/sweep/row.hpp"
 #include "sim/sweep/sweep.hpp"
@@ -23,8 +25,10 @@ void check_sweep(const SweepBase& base, const sweep::Sweep& sweep);
 /// what is varied, the program's version.
 std::string fingerprint_of(const SweepBase& base, const sweep::Sweep& sweep);
 
-/// Simulates a point; text for result_of_point(). What makes the point illegal becomes part of the text.
-std::string simulate_point(const SweepBase& base, const sweep::Sweep& sweep, std::size_t point);
+/// Simulates points that differ in nothing but the section `run`; text for results_of_batch(). What makes a
+/// point illegal becomes part of the text. `workers` simulate the batch sizes of ramps.
+std::string simulate_batch(const SweepBase& base, const sweep::Sweep& sweep, const PointBatch& points,
+                           std::size_t workers);
 
 /// How a point ended.
 struct PointResult {
@@ -34,8 +38,8 @@ struct PointResult {
   std::string error;
 };
 
-/// Reads what simulate_point() returned.
-PointResult result_of_point(const std::string& text);
+/// Reads what simulate_batch() returned: a result for each point.
+std::vector<PointResult> results_of_batch(const std::string& text);
 
 /// The whole row of a point: varied values, results, error, identity. A result that is varied itself, such as
 /// gpus, is there once.

@@ -74,37 +74,43 @@ std::vector<training::BatchStage> stages_of(const config::Experiment& experiment
   return batch_stages(*experiment.run, {experiment.plan.global_batch_size, experiment.model.sequence_length});
 }
 
-std::vector<training::StepResult> simulate_ramp(const config::Experiment& experiment, std::size_t workers,
-                                                const std::function<void(double)>& progress) {
-  const std::vector<training::BatchStage> stages = stages_of(experiment);
-  if (stages.size() < 2) return {};
-  std::vector<training::StepResult> steps(stages.size() - 1);
-  std::size_t done = 0;
+std::vector<std::int64_t> ramp_sizes(const config::Experiment& experiment) {
+  std::vector<std::int64_t> sizes;
+  for (const training::BatchStage& stage : stages_of(experiment)) {
+    if (stage.batch != experiment.plan.global_batch_size) sizes.push_back(stage.batch);
+  }
+  return sizes;
+}
+
+StepsByBatch simulate_ramp(const config::Experiment& experiment, const std::vector<std::int64_t>& sizes,
+                           const VariationOptions& options) {
+  StepsByBatch steps;
   run_forked(
-      steps.size(), workers,
-      [&](std::size_t i) { return to_text(simulate_batch(experiment, stages[i].batch)); },
+      sizes.size(), options.workers,
+      [&](std::size_t i) { return to_text(simulate_batch(experiment, sizes[i])); },
       [&](std::size_t i, const WorkResult& result) {
         if (!result.done) {
-          throw std::runtime_error("a step of " + std::to_string(stages[i].batch) +
+          throw std::runtime_error("a step of " + std::to_string(sizes[i]) +
                                    " sequences failed: " + result.text);
         }
-        steps[i] = from_text(result.text);
-        progress(static_cast<double>(++done) / static_cast<double>(steps.size()));
+        steps[sizes[i]] = from_text(result.text);
+        options.progress(static_cast<double>(steps.size()) / static_cast<double>(sizes.size()));
       });
   return steps;
 }
 
-void add_training_run(const config::Experiment& experiment, const std::vector<training::StepResult>& ramp,
+void add_training_run(const config::Experiment& experiment, const StepsByBatch& ramp,
                       report::Summary& summary) {
   if (!experiment.run) return;
   const std::vector<training::BatchStage> stages = stages_of(experiment);
   const double longer = summary.jitter ? summary.jitter->mean / summary.step_time : 1.0;
   std::vector<training::RunStage> list;
   list.reserve(stages.size());
-  for (std::size_t i = 0; i < stages.size(); ++i) {
-    training::StepResult step = i < ramp.size() ? ramp[i] : step_of(summary);
+  for (const training::BatchStage& stage : stages) {
+    const bool full = stage.batch == experiment.plan.global_batch_size;
+    training::StepResult step = full ? step_of(summary) : ramp.at(stage.batch);
     step.step_time *= longer;
-    list.push_back({stages[i], step});
+    list.push_back({stage, step});
   }
   summary.run = training::training_run(*experiment.run, list, setting_of(experiment));
   const std::vector<std::string>& warnings = summary.run->warnings;

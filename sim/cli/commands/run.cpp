@@ -118,9 +118,9 @@ class RunCommand : public Command {
     // Before the run itself, because SimGrid can't start again in the processes that are forked after it.
     std::optional<report::JitterResult> jitter;
     if (experiment.jitter.steps > 0) jitter = simulate_steps(experiment, available_processors(), progress);
-    const std::vector<training::StepResult> ramp =
-        simulate_ramp(experiment, available_processors(), progress);
-    questions_.answer(subject_, experiment, {fold_, available_processors(), progress});
+    const VariationOptions how{fold_, available_processors(), progress};
+    const StepsByBatch ramp = simulate_ramp(experiment, ramp_sizes(experiment), how);
+    questions_.answer(subject_, experiment, how);
     Recording recording;
     const bool record = trace.wanted() || report_.wanted();
     report::Summary summary = simulate(experiment, fold_, progress, ReplayAllocator::kForFullestRank,
