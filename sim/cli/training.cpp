@@ -6,6 +6,8 @@
 #include <stdexcept>
 #include <string>
 
+#include <spdlog/spdlog.h>
+
 #include "sim/cli/simulate.hpp"
 #include "sim/cli/worker_pool.hpp"
 #include "sim/lowering/state.hpp"
@@ -44,9 +46,10 @@ training::StepResult from_text(const std::string& text) {
   return {step_time, std::stod(text.substr(end))};
 }
 
-training::StepResult simulate_batch(config::Experiment experiment, std::int64_t batch) {
+training::StepResult simulate_batch(config::Experiment experiment, std::int64_t batch, bool fold) {
   experiment.plan.global_batch_size = batch;
-  const program::Job job = build_job(experiment, true);
+  const program::Job job = build_job(experiment, fold);
+  spdlog::debug("a step of {} sequences: {} of {} ranks simulated", batch, job.ranks.size(), job.world_size);
   const program::Timeline timeline = run_job(experiment, job, {});
   Seconds sum = 0;
   for (std::size_t i = 0; i < job.ranks.size(); ++i)
@@ -87,7 +90,7 @@ StepsByBatch simulate_ramp(const config::Experiment& experiment, const std::vect
   StepsByBatch steps;
   run_forked(
       sizes.size(), options.workers,
-      [&](std::size_t i) { return to_text(simulate_batch(experiment, sizes[i])); },
+      [&](std::size_t i) { return to_text(simulate_batch(experiment, sizes[i], options.fold)); },
       [&](std::size_t i, const WorkResult& result) {
         if (!result.done) {
           throw std::runtime_error("a step of " + std::to_string(sizes[i]) +
