@@ -61,7 +61,7 @@ std::string ramp_row(const TrainingRun& run) {
 }
 
 std::string cost_rows(const TrainingRun& run) {
-  std::string text = text_row("GPU-hours", count(run.gpu_hours));
+  std::string text = text_row("GPU-hours", gpu_hours_text(run.gpu_hours));
   if (run.cost) {
     text += text_row("cost", count(run.cost->amount) + " " + run.cost->price.currency + " at " +
                                  number(run.cost->price.per_gpu_hour, 3) + " " + run.cost->price.currency +
@@ -73,16 +73,14 @@ std::string cost_rows(const TrainingRun& run) {
 std::string energy_rows(const TrainingRun& run) {
   if (!run.energy) return text_row("energy", "not known: the GPU has no rated_power");
   const training::Energy& energy = *run.energy;
-  const double energy_shown = energy.kilowatt_hours;
   std::string text = text_row(
       "energy",
-      (energy_shown < kLarge ? number(energy_shown) + " kWh" : number(energy_shown / kKilo) + " MWh") +
-          ": a GPU draws " + number(energy.gpu_power, 3) + " W in a step (computing " +
+      energy_text(energy.kilowatt_hours) + ": a GPU draws " + number(energy.gpu_power, 3) + " W in a step (computing " +
           percent(energy.utilization) + " of it; estimated), a node " +
           number(energy.node_overhead / kKilo, 2) + " kW beside its GPUs, PUE " + number(energy.pue, 3));
   if (energy.co2) {
     text += text_row(
-        "CO2", (*energy.co2 < kLarge ? number(*energy.co2) + " kg" : number(*energy.co2 / kKilo) + " t") +
+        "CO2", co2_text(*energy.co2) +
                    " at " + number(*energy.grid_intensity, 3) + " g/kWh");
   } else {
     text += text_row("CO2", "not known: give run.power.grid_intensity");
@@ -211,6 +209,18 @@ Json failures_json(const TrainingRun& run) {
 }
 
 }  // namespace
+
+std::string gpu_hours_text(double gpu_hours) {
+  return gpu_hours < kLarge ? number(gpu_hours) : count(gpu_hours);
+}
+
+std::string energy_text(double kilowatt_hours) {
+  return kilowatt_hours < kLarge ? number(kilowatt_hours) + " kWh" : number(kilowatt_hours / kKilo) + " MWh";
+}
+
+std::string co2_text(double kilograms) {
+  return kilograms < kLarge ? number(kilograms) + " kg" : number(kilograms / kKilo) + " t";
+}
 
 std::string training_block(const Summary& summary) {
   if (!summary.run) return "";

@@ -9,6 +9,11 @@
 
 namespace trainsim::report {
 
+/// "1.022 M", "450.2 MWh" and "173.4 t": GPU-hours, energy and CO2 for people.
+std::string gpu_hours_text(double gpu_hours);
+std::string energy_text(double kilowatt_hours);
+std::string co2_text(double kilograms);
+
 /// The block of the text output on the whole run; empty without one.
 std::string training_block(const Summary& summary);
 

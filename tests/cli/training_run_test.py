@@ -67,6 +67,20 @@ class TrainingRun(unittest.TestCase):
             self.assertEqual(float(row["run_days"]), self.result("run.tokens=10M", ramp, size)["run"]["days"])
         self.assertEqual((rows[2]["run_days"], rows[2]["error"] != ""), ("", True))
 
+    def test_a_sweep_of_the_run_alone_shows_it(self):
+        ramp = "run.rampup_batch_size={start: 16, increment: 16, samples: 1000}"
+        command = [self.program, "sweep", SMALL, "--quiet", "--set", ramp, "--vary", "run.tokens=10M,20M,1",
+                   "--set", "run.price_per_gpu_hour=2 USD"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+        head, first, second, third = done.stdout.splitlines()[:4]
+        self.assertRegex(head, r"^ +run\.tokens +run +goodput +GPU-hours +cost +energy +memory$")
+        for line, tokens in ((first, "10M"), (second, "20M")):
+            run = self.result(f"run.tokens={tokens}", ramp)["run"]
+            seconds = "%.3g" % run["wall_s"]
+            self.assertIn(f" {seconds} s  ", line)
+        self.assertIn("the run ends after 1 sequences", third)
+        self.assertIn("Shortest run of what fits: run.tokens=10M", done.stdout)
+
     def test_parts_of_the_wall_time_add_up(self):
         run = self.result(*FAILURES)["run"]
         self.assertAlmostEqual(sum(run["breakdown"].values()) / run["wall_s"], 1, places=12)

@@ -130,6 +130,48 @@ TEST(SweepText, CutsLongTextsBetweenCharacters) {
   EXPECT_NE(sweep_text({row}).find("  " + reason.substr(0, 86) + "...\n"), std::string::npos);
 }
 
+/// A point whose whole run takes so many days.
+Row with_run(const std::string& key, int value, double days) {
+  Row row = row_of({key, value, 1, 16, 100});
+  row.push_back(number_cell("run_days", days));
+  row.push_back(number_cell("run_goodput", 20.0 / days));
+  row.push_back(number_cell("run_gpu_hours", 24 * days));
+  return row;
+}
+
+TEST(SweepText, ShowsWholeRunsInsteadOfTheirStep) {
+  const std::vector<Row> rows = {with_run("run.checkpoint.stall", 1, 21), with_run("run.checkpoint.stall", 9, 25)};
+  EXPECT_EQ(sweep_text(rows),
+            "  run.checkpoint.stall        run  goodput  GPU-hours  memory\n"
+            "                     1  21.0 days   95.2 %      504.0  \n"
+            "                     9  25.0 days   80.0 %      600.0  \n"
+            "\n"
+            "  - Shortest run of what fits: run.checkpoint.stall=1 with 21.0 days and 504.0 GPU-hours at a goodput "
+            "of\n    95.2 %.\n");
+}
+
+TEST(SweepText, ShowsWholeRunsBesideTheirSteps) {
+  std::vector<Row> rows = {with_run("gpus", 8, 21), with_run("gpus", 16, 12)};
+  for (Row& row : rows) {
+    row.push_back(number_cell("run_cost", 2'500'000));
+    row.push_back({"run_currency", "EUR", CellKind::kText});
+    row.push_back(number_cell("run_energy_kwh", 20'000));
+    row.push_back(number_cell("run_co2_kg", 9'000));
+  }
+  const std::string text = sweep_text(rows);
+  EXPECT_NE(text.find("  peak memory        run  goodput  GPU-hours         cost     energy      CO2  memory\n"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("12.0 days  166.7 %      288.0  2.500 M EUR  20.00 MWh  9000 kg"), std::string::npos) << text;
+  EXPECT_NE(text.find("  - Most tokens/s per GPU"), std::string::npos) << text;
+  EXPECT_NE(text.find("  - Shortest run of what fits: gpus=16 with 12.0 days"), std::string::npos) << text;
+}
+
+TEST(SweepText, NamesNoShortestOfEqualRuns) {
+  const std::vector<Row> rows = {with_run("run.power.pue", 1, 21), with_run("run.power.pue", 2, 21)};
+  EXPECT_EQ(sweep_notes(rows).size(), 0U);
+}
+
 TEST(ScalarCells, AreTheSameColumnsForEverySummary) {
   Summary summary;
   summary.bubble_ratio_theory = 0.5;
