@@ -12,24 +12,19 @@ namespace trainsim::cli {
 
 namespace {
 
-/// The name in a limit such as "peak_memory_bytes<=6e10".
-std::string limited_name(const std::string& limit) {
-  return limit.substr(0, limit.find_first_of("<>=! "));
-}
-
 /// Whether memory alone decides on a limit, so that it is known before the simulation.
 bool is_about_memory(const std::string& limit) {
-  const std::string name = limited_name(limit);
+  const std::string name = report::asserted_name(limit);
   return name == "peak_memory_bytes" || name == "peak_reserved_bytes" || name == "memory_headroom_bytes";
 }
 
 /// Whether a limit keeps something small that only grows as more is known of a plan.
 bool is_upper_limit(const std::string& limit) {
-  const std::string name = limited_name(limit);
+  const std::string name = report::asserted_name(limit);
   return (name == "step_time_s" || name == "peak_memory_bytes") && limit.find('<') != std::string::npos;
 }
 
-/// Throws InputError if a limit can't be read.
+/// Throws InputError if a limit can't be read or is not about a step.
 void check_limit(const std::string& limit) {
   try {
     report::check_assertion_early(limit);
@@ -38,6 +33,11 @@ void check_limit(const std::string& limit) {
     const std::string option = "--assert";
     if (text.starts_with(option)) text.replace(0, option.size(), "--limit");
     throw InputError(text);
+  }
+  if (report::asserted_name(limit).starts_with("run.")) {
+    throw InputError("--limit '" + limit +
+                     "': error: search simulates one step of each plan and no whole run; limit what a step has, "
+                     "such as tokens_per_s");
   }
 }
 

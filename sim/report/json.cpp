@@ -302,6 +302,10 @@ const Json& number_at(const Json& json, const std::string& text, const Assertion
     at = index ? &(*at)[std::stoul(key)] : &(*at)[key];
     begin = end + 1;
   }
+  if (at->is_null()) {
+    throw InputError("--assert '" + text + "': error: '" + assertion.path +
+                     "' has no value in this result; docs/output.md says when it has one");
+  }
   if (!at->is_number() && !at->is_boolean()) fail_unknown(json, text, assertion.path);
   return *at;
 }
@@ -381,6 +385,10 @@ void check_assertion_early(const std::string& text) {
   any.plan.context_parallel = 2;
   any.model.experts.count = 1;
   if (!late) number_at(to_tree(any), text, assertion);
+}
+
+std::string asserted_name(const std::string& text) {
+  return parse(text).path;
 }
 
 AssertionResult check_assertion(const Summary& summary, const std::string& text) {

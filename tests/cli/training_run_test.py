@@ -169,6 +169,42 @@ class TrainingRun(unittest.TestCase):
         self.assertEqual(code("run.days<=1"), 2)
         self.assertEqual(code("run.day<=1", *FAILURES), 2)
 
+    def test_assertions_say_what_they_need_before_the_simulation(self):
+        unknown_power = ("cluster.gpu.rated_power=0 W", "cluster.gpu.static_power=0 W")
+        for assertion, settings, part, cure in (
+                ("run.days<=1", (), "run", "a section run, as in --set run.tokens=300B"),
+                ("run.cost.amount<=1", ("run.steps=1",), "run.cost",
+                 "run.price_per_gpu_hour, as in --set 'run.price_per_gpu_hour=2 USD'"),
+                ("run.energy.co2_kg<=1", ("run.steps=1",), "run.energy.co2_kg",
+                 "run.power.grid_intensity, as in --set 'run.power.grid_intensity=385 g/kWh'"),
+                ("run.checkpoint.stall_s<=1", ("run.steps=1",), "run.checkpoint",
+                 "run.checkpoint, as in --set 'run.checkpoint={interval: 30 min, stall: 20 s}'"),
+                ("run.failures.expected<=1", ("run.steps=1",), "run.failures",
+                 "run.failures and run.checkpoint, as in --set 'run.failures={gpu_mtbf: 50_000 h, restart_time: 10 "
+                 "min}' --set 'run.checkpoint={stall: 20 s}'"),
+                ("run.energy.energy_kwh<=1", ("run.steps=1", *unknown_power), "run.energy",
+                 "cluster.gpu.rated_power and static_power")):
+            with self.subTest(assertion=assertion):
+                done = self.call(*settings, arguments=("--assert", assertion))
+                self.assertEqual((done.returncode, done.stdout), (2, ""))
+                self.assertEqual(done.stderr, f"--assert '{assertion}': error: {part} needs {cure}\n")
+
+    def test_what_only_the_run_can_tell_is_said_after_it(self):
+        settings = ("run.steps=100_000", "run.failures={gpu_mtbf: 48 min, restart_time: 10 s}",
+                    "run.checkpoint={interval: auto, stall: 1 s, size: 10 GB, write_bandwidth: 100 MB/s}")
+        done = self.call(*settings, arguments=("--assert", "run.failures.daly_interval_s>0"))
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertEqual(done.stderr, "--assert 'run.failures.daly_interval_s>0': error: "
+                                      "'run.failures.daly_interval_s' has no value in this result; docs/output.md says "
+                                      "when it has one\n")
+
+    def test_limits_of_a_search_are_about_a_step(self):
+        done = subprocess.run([self.program, "search", SMALL, "--limit", "run.days<=40", "--set", "run.tokens=1B"],
+                              capture_output=True, text=True, timeout=300, check=False)
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertEqual(done.stderr, "--limit 'run.days<=40': error: search simulates one step of each plan and no "
+                                      "whole run; limit what a step has, such as tokens_per_s\n")
+
     def test_check_counts_steps(self):
         done = subprocess.run([self.program, "check", SMALL, "--set", "run.steps=1000"], capture_output=True, text=True,
                               check=True)

@@ -19,6 +19,7 @@
 #include "sim/cli/progress_bar.hpp"
 #include "sim/cli/questions.hpp"
 #include "sim/cli/report_file.hpp"
+#include "sim/cli/run_assertions.hpp"
 #include "sim/cli/simulate.hpp"
 #include "sim/cli/trace_file.hpp"
 #include "sim/cli/training.hpp"
@@ -97,6 +98,7 @@ class RunCommand : public Command {
     report_.check_differs(trace_, "--trace");
     for (const std::string& assertion : assertions_) report::check_assertion_early(assertion);
     config::Experiment experiment = config::load(subject_.name, subject_.overrides);
+    check_run_assertions(assertions_, experiment);
     const std::string chosen = choose_recomputation(experiment);
     questions_.load(subject_, experiment, common_.format);
     OutputFile output(common_.output);

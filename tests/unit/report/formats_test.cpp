@@ -260,7 +260,14 @@ TEST(Assertions, AcceptNumbersOnly) {
   }
   Summary summary = written_by_hand().summary();
   summary.bubble_ratio_theory.reset();
-  EXPECT_NE(error_of([&] { check_assertion(summary, "bubble_ratio_theory<1"); }), "");
+  EXPECT_EQ(error_of([&] { check_assertion(summary, "bubble_ratio_theory<1"); }),
+            "--assert 'bubble_ratio_theory<1': error: 'bubble_ratio_theory' has no value in this result; "
+            "docs/output.md says when it has one");
+}
+
+TEST(Assertions, HaveAName) {
+  EXPECT_EQ(asserted_name("run.days <= 40"), "run.days");
+  EXPECT_EQ(asserted_name("mfu>0.1"), "mfu");
 }
 
 TEST(Assertions, MustBeWellFormed) {
