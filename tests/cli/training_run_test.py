@@ -290,6 +290,16 @@ run:
         changes = ["@plan.micro_batch_size=4", "@gpus=32", "@plan.global_batch_size=16"]
         self.assertEqual(len(self.agree("compare", "small.yaml", *changes)["runs"]), 4)
 
+    def test_changes_of_the_run_are_for_sweeps(self):
+        reason = ("steps are compared here, and nothing of the section run is about a step; `trainsim sweep CONFIG --vary "
+                  "run.tokens=VALUES` shows whole runs side by side\n")
+        for arguments, where in ((["compare", SMALL, "@run.tokens=1T"], "compare run.tokens=1T"),
+                                 (["run", SMALL, "--what-if", "run.tokens=1T"], "--what-if run.tokens=1T")):
+            done = subprocess.run([TrainingRun.program, *arguments], capture_output=True, text=True, timeout=300,
+                                  check=False)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertEqual(done.stderr, f"trainsim: error: {where}: {reason}")
+
     def test_export(self):
         step, run = self.outputs("export", "small.yaml", "--to", "megatron", "--quiet", "--set",
                                  "plan.micro_batch_size=4")
