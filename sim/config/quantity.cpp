@@ -186,7 +186,7 @@ constexpr std::array<DimensionWords, 7> kDimensions = {{
     {Dimension::kTime, "a time", "1.5", "us", "s, ms, us, ns"},
     {Dimension::kCompute, "a compute rate", "312", "TFLOP/s", "TFLOP/s, PFLOP/s, GFLOP/s, MFLOP/s"},
     {Dimension::kPower, "a power", "700", "W", "W, kW, MW"},
-    {Dimension::kDuration, "a duration", "30", "min", "s, min, h, d"},
+    {Dimension::kDuration, "a duration", "30", "min", "ms, s, min, h, d (or day, days)"},
     {Dimension::kCarbon, "a carbon intensity", "400", "g/kWh", "g/kWh, kg/kWh, kg/MWh"},
 }};
 
@@ -208,7 +208,10 @@ std::vector<Unit> make_units() {
                              {"s", Dimension::kDuration, 1},
                              {"min", Dimension::kDuration, 60},
                              {"h", Dimension::kDuration, 3600},
+                             {"ms", Dimension::kDuration, 1e-3},
                              {"d", Dimension::kDuration, 86400},
+                             {"day", Dimension::kDuration, 86400},
+                             {"days", Dimension::kDuration, 86400},
                              {"g/kWh", Dimension::kCarbon, 1},
                              {"kg/kWh", Dimension::kCarbon, kKilo},
                              {"kg/MWh", Dimension::kCarbon, 1}};

@@ -143,12 +143,15 @@ TEST(Quantity, ReadsDurationsOfRunsApartFromTimesOfHardware) {
   EXPECT_EQ(quantity("10 min", Dimension::kDuration), 600);
   EXPECT_EQ(quantity("50_000 h", Dimension::kDuration), 1.8e8);
   EXPECT_EQ(quantity("54 d", Dimension::kDuration), 54 * 86400);
+  EXPECT_EQ(quantity("1 day", Dimension::kDuration), 86400);
+  EXPECT_EQ(quantity("1.5 days", Dimension::kDuration), 129600);
+  EXPECT_EQ(quantity("250 ms", Dimension::kDuration), 0.25);
   EXPECT_EQ(parse_quantity("5 us", Dimension::kDuration).error,
-            "5 us is a time, but a duration is needed; units of a duration: s, min, h, d");
+            "5 us is a time, but a duration is needed; units of a duration: ms, s, min, h, d (or day, days)");
   EXPECT_EQ(parse_quantity("5 h", Dimension::kTime).error,
             "5 h is a duration, but a time is needed; units of a time: s, ms, us, ns");
   EXPECT_EQ(parse_quantity("5", Dimension::kDuration).error,
-            "5 has no unit; write for example 5 min; units of a duration: s, min, h, d");
+            "5 has no unit; write for example 5 min; units of a duration: ms, s, min, h, d (or day, days)");
 }
 
 TEST(Quantity, ReadsCarbonIntensities) {
