@@ -157,7 +157,7 @@ std::vector<std::string> training_notes(const training::TrainingRun& run) {
   if (known.goodput_at_daly - known.goodput < kNoticeableGoodput) return {};
   const bool seldom = known.daly_interval < run.checkpoint->interval;
   return {"Checkpoints every " + training::duration_text(run.checkpoint->interval) + " are too " +
-          (seldom ? "seldom" : "many") + ": every " + training::duration_text(known.daly_interval) +
+          (seldom ? "seldom" : "often") + ": every " + training::duration_text(known.daly_interval) +
           " would raise goodput from " + percent(known.goodput) + " to " + percent(known.goodput_at_daly) +
           " (closed form)."};
 }

@@ -137,10 +137,12 @@ std::string goodput_rows(const TrainingRun& run) {
                  percent(failures.closed_form->goodput_at_daly);
     }
   }
-  text += text_row("goodput", goodput);
-  return text +
-         text_row("", "lost to checkpoints " + share(run.wall.checkpoints, run) + ", to steps done again " +
-                          share(run.wall.lost, run) + ", to restarts " + share(run.wall.restarts, run));
+  std::string lost = "lost to checkpoints " + share(run.wall.checkpoints, run);
+  if (run.failures) {
+    lost += ", to steps done again " + share(run.wall.lost, run) + ", to restarts " +
+            share(run.wall.restarts, run);
+  }
+  return text + text_row("goodput", goodput) + text_row("", lost);
 }
 
 Json stages_json(const TrainingRun& run) {

@@ -134,12 +134,19 @@ class TrainingRun(unittest.TestCase):
                       "every 500 steps", "(Daly)", "(Young)", "lost to checkpoints"):
             self.assertIn(words, text)
 
+    def test_nothing_is_lost_to_failures_without_any(self):
+        text = self.call("run.steps=1000", "run.checkpoint={interval: 100 steps, stall: 1 s}").stdout
+        self.assertIn("lost to checkpoints", text)
+        self.assertNotIn("steps done again", text)
+        self.assertNotIn("restarts", text)
+        self.assertIn("to steps done again", self.call(*FAILURES).stdout)
+
     def test_a_poor_interval_is_explained(self):
         # The best is sqrt(2 · 20 · 4500) = 424 s; a step takes about a tenth of a second.
         notes = self.result(*FAILURES, "run.checkpoint.interval=50_000 steps")["notes"]
         self.assertTrue(any("are too seldom: every" in note for note in notes), notes)
         notes = self.result(*FAILURES, "run.checkpoint.interval=20 steps")["notes"]
-        self.assertTrue(any("are too many: every" in note for note in notes), notes)
+        self.assertTrue(any("are too often: every" in note for note in notes), notes)
 
     def test_checkpoints_beside_training_are_as_frequent_as_they_can_be_written(self):
         # 10 GB at 100 MB/s are written in 100 s, training stops for 1 s of them; the best for the stall alone would be
