@@ -17,6 +17,9 @@ using FlopsPerSecond = double;
 /// A power in watts.
 using Watts = double;
 
+inline constexpr Seconds kSecondsPerHour = 3600.0;
+inline constexpr Seconds kSecondsPerDay = 86400.0;
+
 inline constexpr double kKilo = 1e3;
 inline constexpr double kMega = 1e6;
 inline constexpr double kGiga = 1e9;

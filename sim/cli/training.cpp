@@ -23,14 +23,10 @@ using program::Cause;
 constexpr std::array<Cause, 4> kComputing = {Cause::kForward, Cause::kBackward, Cause::kRecompute,
                                              Cause::kOptimizer};
 
-Seconds computing(const std::array<Seconds, program::kCauses>& by_cause) {
-  Seconds sum = 0;
-  for (const Cause cause : kComputing) sum += by_cause[static_cast<std::size_t>(cause)];
-  return sum;
-}
-
-training::StepResult step_of(const report::Summary& summary) {
-  return {summary.step_time, computing(summary.breakdown) / summary.step_time};
+training::StepResult step_of(Seconds step_time, const std::array<Seconds, program::kCauses>& by_cause) {
+  Seconds computing = 0;
+  for (const Cause cause : kComputing) computing += by_cause[static_cast<std::size_t>(cause)];
+  return {step_time, computing / step_time};
 }
 
 /// Both numbers as text that reads back exactly.
@@ -51,10 +47,7 @@ training::StepResult simulate_batch(config::Experiment experiment, std::int64_t 
   const program::Job job = build_job(experiment, fold);
   spdlog::debug("a step of {} sequences: {} of {} ranks simulated", batch, job.ranks.size(), job.world_size);
   const program::Timeline timeline = run_job(experiment, job, {});
-  Seconds sum = 0;
-  for (std::size_t i = 0; i < job.ranks.size(); ++i)
-    sum += static_cast<double>(job.ranks[i].represents) * computing(timeline.ranks[i].by_cause);
-  return {timeline.step_time, sum / static_cast<double>(job.world_size) / timeline.step_time};
+  return step_of(timeline.step_time, report::mean_by_cause(job, timeline));
 }
 
 training::Setting setting_of(const config::Experiment& experiment) {
@@ -62,7 +55,7 @@ training::Setting setting_of(const config::Experiment& experiment) {
   const std::int64_t gpus = experiment.plan.gpus;
   training::Setting setting;
   setting.machine.gpus = gpus;
-  setting.machine.nodes = (gpus + cluster.gpus_per_node - 1) / cluster.gpus_per_node;
+  setting.machine.nodes = cluster.nodes_of(gpus);
   setting.machine.waiting_power = cluster.gpu.static_power;
   setting.machine.computing_power = cluster.gpu.power_limit;
   setting.sequence_length = experiment.model.sequence_length;
@@ -111,7 +104,7 @@ void add_training_run(const config::Experiment& experiment, const StepsByBatch& 
   list.reserve(stages.size());
   for (const training::BatchStage& stage : stages) {
     const bool full = stage.batch == experiment.plan.global_batch_size;
-    training::StepResult step = full ? step_of(summary) : ramp.at(stage.batch);
+    training::StepResult step = full ? step_of(summary.step_time, summary.breakdown) : ramp.at(stage.batch);
     step.step_time *= longer;
     list.push_back({stage, step});
   }

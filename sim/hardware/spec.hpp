@@ -270,6 +270,8 @@ struct ClusterSpec {
   std::vector<SlowGpu> slow_gpus;
   std::vector<Fault> faults;
 
+  /// Nodes that a job of so many GPUs takes.
+  std::int64_t nodes_of(std::int64_t gpus) const { return (gpus + gpus_per_node - 1) / gpus_per_node; }
   /// What a GPU can send inside a node to the others of a communicator of `members` there, together.
   BytesPerSecond bandwidth_within(std::int64_t members) const;
 };

@@ -8,7 +8,7 @@ namespace trainsim::hardware {
 
 Topology::Topology(const ClusterSpec& spec, std::int64_t gpus)
     : spec_(spec),
-      nodes_((gpus + spec.gpus_per_node - 1) / spec.gpus_per_node),
+      nodes_(spec.nodes_of(gpus)),
       node_(spec),
       fabric_(spec, nodes_) {
   for (std::int64_t gpu = 0; gpu < spec.gpus_per_node && nodes_ > 1; ++gpu)

@@ -17,8 +17,6 @@ namespace {
 constexpr std::size_t kMostCauses = 3;
 constexpr double kSmallShare = 0.001;
 
-constexpr double kSecondsPerHour = 3600;
-
 }  // namespace
 
 const char* to_string(Objective objective) {

@@ -85,9 +85,8 @@ void add_ranks(const Run& run, Summary& summary) {
     row.memory = rank.program;
     summary.ranks.push_back(row);
     busy += weight * timeline.busy;
-    for (std::size_t c = 0; c < summary.breakdown.size(); ++c)
-      summary.breakdown[c] += weight * timeline.by_cause[c];
   }
+  summary.breakdown = mean_by_cause(run.job, run.timeline);
   if (window.end > window.begin) {
     summary.bubble_ratio = 1.0 - busy / (window.end - window.begin);
     summary.bubble_ratio_stage = 1.0 - busy / window.longest_stage;
@@ -251,6 +250,17 @@ const RankSummary& fullest_rank(const Summary& summary) {
   return *std::max_element(
       summary.ranks.begin(), summary.ranks.end(),
       [](const RankSummary& a, const RankSummary& b) { return a.peak_memory < b.peak_memory; });
+}
+
+std::array<Seconds, program::kCauses> mean_by_cause(const program::Job& job,
+                                                    const program::Timeline& timeline) {
+  std::array<Seconds, program::kCauses> mean{};
+  for (std::size_t i = 0; i < job.ranks.size(); ++i) {
+    const double weight =
+        static_cast<double>(job.ranks[i].represents) / static_cast<double>(job.world_size);
+    for (std::size_t c = 0; c < mean.size(); ++c) mean[c] += weight * timeline.ranks[i].by_cause[c];
+  }
+  return mean;
 }
 
 Summary summarize(const Run& run) {

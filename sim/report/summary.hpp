@@ -286,6 +286,9 @@ struct Summary {
   plan::ParallelPlan plan;
 };
 
+/// Seconds of a step by what they went for, mean over all ranks of a job.
+std::array<Seconds, program::kCauses> mean_by_cause(const program::Job& job, const program::Timeline& timeline);
+
 /// Computes every result from a run.
 Summary summarize(const Run& run);
 

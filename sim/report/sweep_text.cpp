@@ -24,7 +24,6 @@ constexpr std::size_t kValueWidth = 32;
 constexpr std::size_t kErrorWidth = 90;
 
 constexpr const char* kRunDays = "run_days";
-constexpr double kSecondsPerDay = 86400.0;
 
 /// Lines of cells, padded to columns; a line may have fewer cells, of which the last is not padded.
 using Lines = std::vector<std::vector<std::string>>;

@@ -14,7 +14,7 @@ struct Unit {
   Seconds seconds;
 };
 
-constexpr std::array<Unit, 3> kUnits = {{{"days", 86400}, {"h", 3600}, {"min", 60}}};
+constexpr std::array<Unit, 3> kUnits = {{{"days", kSecondsPerDay}, {"h", kSecondsPerHour}, {"min", 60}}};
 
 /// Three digits, or all of those before the point.
 std::string three_digits(double number) {

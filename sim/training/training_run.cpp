@@ -13,8 +13,6 @@ namespace trainsim::training {
 
 namespace {
 
-constexpr double kSecondsPerHour = 3600.0;
-constexpr double kSecondsPerDay = 86400.0;
 /// A run that takes this many times as long as its steps is one that does not end.
 constexpr double kEndless = 100.0;
 /// Failures that can be simulated in some seconds, over all runs.

@@ -38,8 +38,7 @@ report::CheckReport check_report(const config::Experiment& experiment) {
       {"layers per virtual stage", layers},
       {"padded vocabulary", std::to_string(model::padded_vocabulary(
                                 experiment.model.vocab_size, plan.vocab_padding, plan.tensor_parallel))},
-      {"nodes",
-       std::to_string((plan.gpus + experiment.cluster.gpus_per_node - 1) / experiment.cluster.gpus_per_node)},
+      {"nodes", std::to_string(experiment.cluster.nodes_of(plan.gpus))},
       {"GPU memory", report::gib(experiment.cluster.gpu.memory) + ", " + report::gib(plan.memory_reserve) +
                          " of it reserved"}};
   if (const std::vector<training::BatchStage> stages = stages_of(experiment); !stages.empty()) {
