@@ -25,8 +25,8 @@ std::string time_row(const TrainingRun& run) {
   if (!run.checkpoint) text += ", without checkpoints and failures";
   if (run.wall.total() > run.wall.work) text += ", of which steps " + duration_text(run.wall.work);
   if (run.failures) {
-    text += "; with luck " + duration_text(run.failures->wall.p10) + ", without " +
-            duration_text(run.failures->wall.p90) + " (P10 and P90)";
+    text += "; with luck " + duration_text(run.failures->wall_p10) + ", without " +
+            duration_text(run.failures->wall_p90) + " (P10 and P90)";
   }
   return text_row("time", text);
 }
@@ -73,15 +73,13 @@ std::string cost_rows(const TrainingRun& run) {
 std::string energy_rows(const TrainingRun& run) {
   if (!run.energy) return text_row("energy", "not known: the GPU has no rated_power");
   const training::Energy& energy = *run.energy;
-  std::string text = text_row(
-      "energy",
-      energy_text(energy.kilowatt_hours) + ": a GPU draws " + number(energy.gpu_power, 3) + " W in a step (computing " +
-          percent(energy.utilization) + " of it; estimated), a node " +
-          number(energy.node_overhead / kKilo, 2) + " kW beside its GPUs, PUE " + number(energy.pue, 3));
+  std::string text =
+      text_row("energy", energy_text(energy.kilowatt_hours) + ": a GPU draws " + number(energy.gpu_power, 3) +
+                             " W in a step (computing " + percent(energy.utilization) +
+                             " of it; estimated), a node " + number(energy.node_overhead / kKilo, 2) +
+                             " kW beside its GPUs, PUE " + number(energy.pue, 3));
   if (energy.co2) {
-    text += text_row(
-        "CO2", co2_text(*energy.co2) +
-                   " at " + number(*energy.grid_intensity, 3) + " g/kWh");
+    text += text_row("CO2", co2_text(*energy.co2) + " at " + number(*energy.grid_intensity, 3) + " g/kWh");
   } else {
     text += text_row("CO2", "not known: give run.power.grid_intensity");
   }
@@ -126,12 +124,13 @@ std::string goodput_rows(const TrainingRun& run) {
                                      duration_text(failures.hazard.mtbf) + ", each with a restart of " +
                                      duration_text(failures.hazard.restart));
   }
-  if (run.goodput >= 1) return text;
-  std::string goodput = percent(run.goodput);
+  if (run.goodput() >= 1) return text;
+  std::string goodput = percent(run.goodput());
   if (run.failures) {
     const training::FailureResult& failures = *run.failures;
-    goodput += " (P10 " + percent(failures.goodput.p10) + ", P90 " + percent(failures.goodput.p90) + "; " +
-               std::to_string(failures.runs) + " runs, seed " + std::to_string(failures.seed) + ")";
+    goodput += " (P10 " + percent(run.goodput_in(failures.wall_p90)) + ", P90 " +
+               percent(run.goodput_in(failures.wall_p10)) + "; " + std::to_string(failures.runs) +
+               " runs, seed " + std::to_string(failures.seed) + ")";
     if (failures.closed_form) {
       goodput += "; closed form " + percent(failures.closed_form->goodput) + ", with Daly's interval " +
                  percent(failures.closed_form->goodput_at_daly);
@@ -200,10 +199,10 @@ Json failures_json(const TrainingRun& run) {
           {"runs", failures.runs},
           {"seed", failures.seed},
           {"expected", failures.count},
-          {"wall_p10_s", failures.wall.p10},
-          {"wall_p90_s", failures.wall.p90},
-          {"goodput_p10", failures.goodput.p10},
-          {"goodput_p90", failures.goodput.p90},
+          {"wall_p10_s", failures.wall_p10},
+          {"wall_p90_s", failures.wall_p90},
+          {"goodput_p10", run.goodput_in(failures.wall_p90)},
+          {"goodput_p90", run.goodput_in(failures.wall_p10)},
           {"young_interval_s", closed_form(&training::ClosedForm::young_interval)},
           {"daly_interval_s", closed_form(&training::ClosedForm::daly_interval)},
           {"goodput_closed_form", closed_form(&training::ClosedForm::goodput)},
@@ -242,7 +241,7 @@ Json training_json(const TrainingRun& run) {
             {"checkpoints_s", run.wall.checkpoints},
             {"lost_s", run.wall.lost},
             {"restarts_s", run.wall.restarts}}},
-          {"goodput", run.goodput},
+          {"goodput", run.goodput()},
           {"gpu_hours", run.gpu_hours},
           {"cost", cost_json(run)},
           {"energy", energy_json(run)},
@@ -264,7 +263,7 @@ std::vector<sweep::Cell> training_cells(const Summary& summary) {
     const TrainingRun& run = *summary.run;
     steps = std::to_string(run.steps);
     days = run.days();
-    goodput = run.goodput;
+    goodput = run.goodput();
     gpu_hours = run.gpu_hours;
     if (run.cost) cost = run.cost->amount;
     if (run.cost) currency = run.cost->price.currency;
@@ -290,6 +289,7 @@ std::vector<sweep::Cell> training_cells(const Summary& summary) {
 TrainingRun complete_run() {
   TrainingRun run;
   run.stages.resize(1);
+  run.wall.work = 1;
   run.cost.emplace();
   run.energy.emplace();
   run.energy->co2 = run.energy->grid_intensity = 0;

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <random>
 
 namespace trainsim::training {
 
@@ -12,11 +11,7 @@ namespace {
 /// Times of failures, one after another.
 class FailureClock {
  public:
-  FailureClock(Seconds mtbf, std::uint64_t seed, std::uint64_t number) : mtbf_(mtbf) {
-    std::seed_seq sequence{seed, number};
-    random_.seed(sequence);
-    advance();
-  }
+  FailureClock(Seconds mtbf, std::mt19937_64& random) : mtbf_(mtbf), random_(random) { advance(); }
   /// When the next failure comes.
   Seconds next() const { return next_; }
   /// Goes on to the one after it.
@@ -28,7 +23,7 @@ class FailureClock {
  private:
   Seconds mtbf_;
   Seconds next_ = 0;
-  std::mt19937_64 random_;
+  std::mt19937_64& random_;
 };
 
 /// A run under way. Its events are failures, ends of segments and checkpoints becoming safe; the ends of
@@ -121,8 +116,8 @@ class Run {
 }  // namespace
 
 SimulatedRun simulate_failures(const std::vector<Segments>& segments, Seconds write, const Hazard& hazard,
-                               std::uint64_t seed, std::uint64_t number) {
-  return Run(segments, write, hazard, FailureClock(hazard.mtbf, seed, number)).simulate();
+                               std::mt19937_64& random) {
+  return Run(segments, write, hazard, FailureClock(hazard.mtbf, random)).simulate();
 }
 
 }  // namespace trainsim::training

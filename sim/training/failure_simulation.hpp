@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cstdint>
+#include <random>
 #include <vector>
 
 #include "sim/base/units.hpp"
@@ -29,8 +30,8 @@ struct SimulatedRun {
 
 /// Runs through segments with failures drawn from a Poisson process in wall time, restarts included. Each
 /// sends training back to the last checkpoint that was written `write` seconds after its stall began, or
-/// earlier. The same seed and number give the same run.
+/// earlier. One run after the other may be drawn from `random`.
 SimulatedRun simulate_failures(const std::vector<Segments>& segments, Seconds write, const Hazard& hazard,
-                               std::uint64_t seed, std::uint64_t number);
+                               std::mt19937_64& random);
 
 }  // namespace trainsim::training

@@ -3,7 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
+#include <random>
+#include <utility>
 
 #include "sim/base/diagnostics.hpp"
 #include "sim/base/quantile.hpp"
@@ -43,44 +44,48 @@ Totals totals_of(const std::vector<RunStage>& stages) {
 }
 
 /// An interval in whole steps, at least one and at most the run.
-std::int64_t in_steps(Seconds interval, Seconds step_time, std::int64_t steps) {
-  const double count = std::round(interval / step_time);
+std::int64_t clamped(double count, std::int64_t steps) {
   return static_cast<std::int64_t>(std::clamp(count, 1.0, static_cast<double>(steps)));
 }
 
-/// Daly's interval for the stall, but no shorter than what is left of writing after it: a checkpoint can't
-/// begin before the last one is written.
-void choose_interval(CheckpointResult& checkpoint, const Hazard& hazard, Seconds step_time,
-                     std::int64_t steps) {
-  const Checkpoints& timing = checkpoint.timing;
-  const std::int64_t best = in_steps(daly_interval(timing.stall, hazard), step_time, steps);
-  const std::int64_t possible =
-      in_steps(std::ceil((timing.write - timing.stall) / step_time) * step_time, step_time, steps);
-  checkpoint.timing.interval = std::max(best, possible);
-  checkpoint.chosen = true;
-  checkpoint.bound_by_writing = possible > best;
+/// Steps of the full batch, in which intervals are counted.
+struct FullSteps {
+  Seconds time = 0;
+  /// All steps of the run.
+  std::int64_t count = 0;
+
+  std::int64_t in(Seconds interval) const { return clamped(std::round(interval / time), count); }
+  /// As few as take so long.
+  std::int64_t over(Seconds interval) const { return clamped(std::ceil(interval / time), count); }
+};
+
+/// What a checkpoint takes.
+CheckpointResult checkpoint_of(const CheckpointSpec& spec, Bytes state) {
+  CheckpointResult result;
+  result.size = spec.size.value_or(state);
+  const Seconds written =
+      spec.write_bandwidth ? static_cast<double>(result.size) / *spec.write_bandwidth : 0.0;
+  result.timing.stall = spec.stall.value_or(written);
+  result.timing.write = std::max(result.timing.stall, written);
+  return result;
 }
 
-CheckpointResult plan_checkpoints(const TrainingSpec& spec, const TrainingRun& run, const Setting& setting,
-                                  const std::optional<Hazard>& hazard) {
-  const CheckpointSpec& asked = *spec.checkpoint;
-  const Seconds step_time = run.stages.back().step.step_time;
-  CheckpointResult result;
-  result.size = asked.size.value_or(setting.state);
-  const std::optional<Seconds> write =
-      asked.write_bandwidth ? std::optional(static_cast<double>(result.size) / *asked.write_bandwidth)
-                            : std::nullopt;
-  result.timing.stall = asked.stall ? *asked.stall : write.value_or(0);
-  result.timing.write = std::max(result.timing.stall, write.value_or(0));
-  if (asked.interval_steps) {
-    result.timing.interval = *asked.interval_steps;
-  } else if (asked.interval) {
-    result.timing.interval = in_steps(*asked.interval, step_time, run.steps);
+/// The interval that is asked for. Where it is left open it is the best one, but no shorter than what is left
+/// of writing after the stall: a checkpoint can't begin before the last one is written.
+void place_checkpoints(const CheckpointSpec& spec, const FullSteps& steps, std::int64_t best,
+                       CheckpointResult& checkpoint) {
+  Checkpoints& timing = checkpoint.timing;
+  if (spec.interval_steps) {
+    timing.interval = *spec.interval_steps;
+  } else if (spec.interval) {
+    timing.interval = steps.in(*spec.interval);
   } else {
-    choose_interval(result, *hazard, step_time, run.steps);
+    const std::int64_t possible = steps.over(timing.write - timing.stall);
+    timing.interval = std::max(best, possible);
+    checkpoint.chosen = true;
+    checkpoint.bound_by_writing = possible > best;
   }
-  result.interval = static_cast<double>(result.timing.interval) * step_time;
-  return result;
+  checkpoint.interval = static_cast<double>(timing.interval) * steps.time;
 }
 
 /// What is wrong with a run in which failures leave no time between them.
@@ -99,62 +104,72 @@ CheckpointResult plan_checkpoints(const TrainingSpec& spec, const TrainingRun& r
                    " failures each are too many to simulate; at most " + std::to_string(possible) + " here");
 }
 
-Spread spread_of(const std::vector<double>& values, double mean) {
-  return {quantile(values, 0.1), mean, quantile(values, 0.9)};
-}
-
-/// The closed form at another interval.
-double goodput_at(std::int64_t interval, const TrainingRun& run, Seconds work, const Hazard& hazard) {
-  Checkpoints timing = run.checkpoint->timing;
-  timing.interval = interval;
-  return work / expected_time(segments(timed(run.stages), timing), hazard);
-}
-
-std::optional<ClosedForm> closed_form(const TrainingRun& run, Seconds work, const Hazard& hazard) {
-  const Checkpoints& timing = run.checkpoint->timing;
-  if (timing.write > timing.stall) return std::nullopt;
-  const Seconds daly = daly_interval(timing.stall, hazard);
-  const std::int64_t daly_steps = in_steps(daly, run.stages.back().step.step_time, run.steps);
-  return ClosedForm{young_interval(timing.stall, hazard), daly,
-                    goodput_at(timing.interval, run, work, hazard),
-                    goodput_at(daly_steps, run, work, hazard)};
+/// Mean wall time with failures. Throws InputError for a run that does not end.
+Seconds mean_time(const std::vector<Segments>& list, const CheckpointResult& checkpoint, Seconds work,
+                  const Hazard& hazard) {
+  const Seconds expected = expected_time(list, hazard);
+  // A checkpoint that is still being written costs its segment, too.
+  const bool endless = !std::isfinite(expected) || expected > kEndless * work ||
+                       checkpoint.timing.write > kEndless * hazard.mtbf;
+  if (endless) fail_endless(hazard, checkpoint);
+  return expected;
 }
 
 /// Simulates the run many times; leaves the mean wall time in it.
 FailureResult simulate(const FailureSpec& spec, const Hazard& hazard, const std::vector<Segments>& list,
-                       TrainingRun& run, Seconds work) {
-  const Seconds write = run.checkpoint->timing.write;
-  const Seconds expected = expected_time(list, hazard);
-  // A checkpoint that is still being written costs its segment, too.
-  const bool endless =
-      !std::isfinite(expected) || expected > kEndless * work || write > kEndless * hazard.mtbf;
-  if (endless) fail_endless(hazard, *run.checkpoint);
-  const double failures = expected / hazard.mtbf;
-  if (failures * static_cast<double>(spec.runs) > kMostFailures) fail_many(failures, spec.runs);
+                       TrainingRun& run) {
   FailureResult result;
   result.hazard = hazard;
   result.runs = spec.runs;
   result.seed = spec.seed;
+  std::mt19937_64 random(spec.seed);
   std::vector<double> walls(static_cast<std::size_t>(spec.runs));
-  std::vector<double> goodputs(walls.size());
   WallTime sum;
   double count = 0;
-  for (std::size_t i = 0; i < walls.size(); ++i) {
-    const SimulatedRun simulated = simulate_failures(list, write, hazard, spec.seed, i);
-    walls[i] = simulated.wall.total();
-    goodputs[i] = work / walls[i];
+  for (double& wall : walls) {
+    const SimulatedRun simulated = simulate_failures(list, run.checkpoint->timing.write, hazard, random);
+    wall = simulated.wall.total();
     sum.checkpoints += simulated.wall.checkpoints;
     sum.lost += simulated.wall.lost;
     sum.restarts += simulated.wall.restarts;
     count += static_cast<double>(simulated.failures);
   }
   const auto runs = static_cast<double>(spec.runs);
-  run.wall = {work, sum.checkpoints / runs, sum.lost / runs, sum.restarts / runs};
+  run.wall = {run.wall.work, sum.checkpoints / runs, sum.lost / runs, sum.restarts / runs};
   result.count = count / runs;
-  result.wall = spread_of(walls, run.wall.total());
-  result.goodput = spread_of(goodputs, work / run.wall.total());
-  result.closed_form = closed_form(run, work, hazard);
+  result.wall_p10 = quantile(walls, 0.1);
+  result.wall_p90 = quantile(std::move(walls), 0.9);
   return result;
+}
+
+/// Puts checkpoints, and failures if there are any, into a run of known steps.
+void add_interruptions(const TrainingSpec& spec, const Setting& setting, TrainingRun& run) {
+  const FullSteps steps{run.stages.back().step.step_time, run.steps};
+  run.checkpoint = checkpoint_of(*spec.checkpoint, setting.state);
+  CheckpointResult& checkpoint = *run.checkpoint;
+  const Checkpoints& timing = checkpoint.timing;
+  const auto cut = [&](std::int64_t interval) {
+    return segments(timed(run.stages), {interval, timing.stall, timing.write});
+  };
+  if (!spec.failures) {
+    place_checkpoints(*spec.checkpoint, steps, 1, checkpoint);
+    run.wall.checkpoints = failure_free_time(cut(timing.interval)) - run.wall.work;
+    return;
+  }
+  const Hazard hazard{spec.failures->gpu_mtbf / static_cast<double>(setting.machine.gpus),
+                      spec.failures->restart_time};
+  const Seconds daly = daly_interval(timing.stall, hazard);
+  place_checkpoints(*spec.checkpoint, steps, steps.in(daly), checkpoint);
+  const std::vector<Segments> list = cut(timing.interval);
+  const Seconds work = run.wall.work;
+  const Seconds expected = mean_time(list, checkpoint, work, hazard);
+  const double failures = expected / hazard.mtbf;
+  if (failures * static_cast<double>(spec.failures->runs) > kMostFailures)
+    fail_many(failures, spec.failures->runs);
+  run.failures = simulate(*spec.failures, hazard, list, run);
+  if (timing.write > timing.stall) return;
+  run.failures->closed_form = ClosedForm{young_interval(timing.stall, hazard), daly, work / expected,
+                                         work / expected_time(cut(steps.in(daly)), hazard)};
 }
 
 void warn(const TrainingSpec& spec, Seconds work, TrainingRun& run) {
@@ -174,10 +189,6 @@ void warn(const TrainingSpec& spec, Seconds work, TrainingRun& run) {
 
 }  // namespace
 
-double TrainingRun::days() const {
-  return wall.total() / kSecondsPerDay;
-}
-
 TrainingRun training_run(const TrainingSpec& spec, const std::vector<RunStage>& stages,
                          const Setting& setting) {
   TrainingRun run;
@@ -189,19 +200,8 @@ TrainingRun training_run(const TrainingSpec& spec, const std::vector<RunStage>& 
   run.tokens = static_cast<double>(run.samples) * static_cast<double>(setting.sequence_length);
   const Totals totals = totals_of(stages);
   run.wall.work = totals.work;
-  std::optional<Hazard> hazard;
-  if (spec.failures) {
-    hazard = Hazard{spec.failures->gpu_mtbf / static_cast<double>(setting.machine.gpus),
-                    spec.failures->restart_time};
-  }
-  if (spec.checkpoint) {
-    run.checkpoint = plan_checkpoints(spec, run, setting, hazard);
-    const std::vector<Segments> list = segments(timed(stages), run.checkpoint->timing);
-    run.wall.checkpoints = failure_free_time(list) - totals.work;
-    if (hazard) run.failures = simulate(*spec.failures, *hazard, list, run, totals.work);
-  }
+  if (spec.checkpoint) add_interruptions(spec, setting, run);
   run.gpu_hours = static_cast<double>(setting.machine.gpus) * run.wall.total() / kSecondsPerHour;
-  run.goodput = totals.work / run.wall.total();
   if (spec.price) run.cost = Cost{run.gpu_hours * spec.price->per_gpu_hour, *spec.price};
   if (setting.machine.knows_power())
     run.energy = energy_of(run.wall, totals.computing / totals.work, setting.machine, spec.power);

@@ -44,13 +44,6 @@ struct CheckpointResult {
   bool bound_by_writing = false;
 };
 
-/// A quantity over many simulated runs: nine of ten lie above the first, and below the last.
-struct Spread {
-  double p10 = 0;
-  double mean = 0;
-  double p90 = 0;
-};
-
 /// What is known without simulation of checkpoints that training waits for.
 struct ClosedForm {
   /// Optimal intervals for this stall.
@@ -69,9 +62,9 @@ struct FailureResult {
   std::uint64_t seed = 0;
   /// Mean number over the simulated runs.
   double count = 0;
-  Spread wall;
-  /// Useful time over wall time; the mean is that of the mean wall time.
-  Spread goodput;
+  /// Wall times that one, and nine, of ten simulated runs stay below.
+  Seconds wall_p10 = 0;
+  Seconds wall_p90 = 0;
   /// Nothing if writing goes on beside training, for which it does not hold.
   std::optional<ClosedForm> closed_form;
 };
@@ -86,8 +79,6 @@ struct TrainingRun {
   /// Mean over the simulated runs, if there are failures.
   WallTime wall;
   double gpu_hours = 0;
-  /// Useful time over wall time.
-  double goodput = 1;
   std::optional<Cost> cost;
   /// Nothing where the power of the GPU is not known.
   std::optional<Energy> energy;
@@ -96,7 +87,10 @@ struct TrainingRun {
   /// Complete sentences about what is probably not meant.
   std::vector<std::string> warnings;
 
-  double days() const;
+  double days() const { return wall.total() / kSecondsPerDay; }
+  /// Useful time over wall time: of the mean run, or of one that takes `wall_time`.
+  double goodput() const { return goodput_in(wall.total()); }
+  double goodput_in(Seconds wall_time) const { return wall.work / wall_time; }
 };
 
 /// What a run is made on and of.

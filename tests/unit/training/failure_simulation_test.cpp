@@ -25,8 +25,9 @@ struct Sample {
 Sample sample(const std::vector<Segments>& list, Seconds write, const Hazard& hazard) {
   Sample result;
   double squares = 0;
+  std::mt19937_64 random(7);
   for (std::uint64_t run = 0; run < kRuns; ++run) {
-    const SimulatedRun simulated = simulate_failures(list, write, hazard, 7, run);
+    const SimulatedRun simulated = simulate_failures(list, write, hazard, random);
     const double wall = simulated.wall.total();
     result.mean += wall;
     squares += wall * wall;
@@ -47,7 +48,8 @@ std::vector<Segments> daly_run(Seconds interval) {
 
 TEST(Failures, DoNothingWhenTheyAreRare) {
   const std::vector<Segments> list = daly_run(2 * kHour);
-  const SimulatedRun run = simulate_failures(list, 5 * kMinute, {1e15, kHour}, 1, 0);
+  std::mt19937_64 random(1);
+  const SimulatedRun run = simulate_failures(list, 5 * kMinute, {1e15, kHour}, random);
   EXPECT_EQ(run.failures, 0);
   EXPECT_DOUBLE_EQ(run.wall.total(), failure_free_time(list));
   EXPECT_DOUBLE_EQ(run.wall.work, 500 * kHour);
@@ -92,8 +94,9 @@ TEST(Failures, InterruptRestarts) {
   const Hazard hazard{100, 150};
   double restarts = 0;
   double successes = 0;
+  std::mt19937_64 random(3);
   for (std::uint64_t run = 0; run < kRuns; ++run) {
-    const SimulatedRun simulated = simulate_failures({{1, 60, 10}}, 10, hazard, 3, run);
+    const SimulatedRun simulated = simulate_failures({{1, 60, 10}}, 10, hazard, random);
     restarts += simulated.wall.restarts;
     successes += 1;
   }
@@ -120,9 +123,11 @@ TEST(Failures, ComeAsOftenAsThoseOfLlama3) {
 TEST(Failures, AddUpAndRepeatBySeed) {
   const std::vector<Segments> list = segments({{{1, 500}, 3.0}, {{2, 997}, 5.0}}, {40, 20, 35});
   const Hazard hazard{900, 120};
+  std::mt19937_64 random(5);
+  std::mt19937_64 same(5);
   for (std::uint64_t run = 0; run < 200; ++run) {
-    const SimulatedRun one = simulate_failures(list, 35, hazard, 5, run);
-    const SimulatedRun again = simulate_failures(list, 35, hazard, 5, run);
+    const SimulatedRun one = simulate_failures(list, 35, hazard, random);
+    const SimulatedRun again = simulate_failures(list, 35, hazard, same);
     EXPECT_EQ(one.wall.total(), again.wall.total());
     // Whatever was lost, all steps were made and all checkpoints kept.
     EXPECT_NEAR(one.wall.work, 500 * 3.0 + 997 * 5.0, 1e-6);
@@ -130,10 +135,11 @@ TEST(Failures, AddUpAndRepeatBySeed) {
     EXPECT_GE(one.wall.lost, 0);
     EXPECT_GE(one.wall.restarts, 0);
   }
-  EXPECT_NE(simulate_failures(list, 35, hazard, 5, 0).wall.total(),
-            simulate_failures(list, 35, hazard, 5, 1).wall.total());
-  EXPECT_NE(simulate_failures(list, 35, hazard, 5, 0).wall.total(),
-            simulate_failures(list, 35, hazard, 6, 0).wall.total());
+  // The next run, and those of another seed, are other ones.
+  std::mt19937_64 other(6);
+  const Seconds first = simulate_failures(list, 35, hazard, random).wall.total();
+  EXPECT_NE(first, simulate_failures(list, 35, hazard, random).wall.total());
+  EXPECT_NE(first, simulate_failures(list, 35, hazard, other).wall.total());
 }
 
 /// A checkpoint that is still being written when a failure comes is of no use. If writing takes as long as

@@ -41,7 +41,7 @@ TEST(TrainingRun, AddsUpStepsHoursAndMoney) {
   EXPECT_DOUBLE_EQ(run.gpu_hours, 768);
   ASSERT_TRUE(run.cost);
   EXPECT_DOUBLE_EQ(run.cost->amount, 1920);
-  EXPECT_DOUBLE_EQ(run.goodput, 1);
+  EXPECT_DOUBLE_EQ(run.goodput(), 1);
   EXPECT_FALSE(run.checkpoint);
   EXPECT_FALSE(run.failures);
 }
@@ -148,12 +148,12 @@ TEST(TrainingRun, ChoosesDalysInterval) {
   EXPECT_DOUBLE_EQ(run.failures->closed_form->goodput_at_daly, run.failures->closed_form->goodput);
   // The spread of one run is below 10 %; of the mean of 2000 below 0.25 %, so that 1 % is four standard
   // errors.
-  EXPECT_NEAR(run.goodput / run.failures->closed_form->goodput, 1.0, 0.01);
-  EXPECT_LT(run.failures->goodput.p10, run.goodput);
-  EXPECT_GT(run.failures->goodput.p90, run.goodput);
-  EXPECT_LT(run.failures->wall.p10, run.wall.total());
-  EXPECT_GT(run.failures->wall.p90, run.wall.total());
-  EXPECT_NEAR(run.goodput, 500 * kHour / run.wall.total(), 1e-12);
+  EXPECT_NEAR(run.goodput() / run.failures->closed_form->goodput, 1.0, 0.01);
+  EXPECT_LT(run.goodput_in(run.failures->wall_p90), run.goodput());
+  EXPECT_GT(run.goodput_in(run.failures->wall_p10), run.goodput());
+  EXPECT_LT(run.failures->wall_p10, run.wall.total());
+  EXPECT_GT(run.failures->wall_p90, run.wall.total());
+  EXPECT_NEAR(run.goodput(), 500 * kHour / run.wall.total(), 1e-12);
 }
 
 TEST(TrainingRun, RoundsIntervalsToWholeSteps) {
