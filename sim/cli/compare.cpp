@@ -24,7 +24,8 @@ std::size_t place_of_changes(const std::string& text) {
 Variation load_one(const std::string& text, const CompareSpec& spec, const Overrides& overrides) {
   const config::Experiment base = config::load(spec.config, overrides, config::Scope::kStep);
   Variation variation{text, joined(overrides, config::overrides_for(spec.changes, base, "compare")), {}};
-  variation.experiment = spec.changes.empty() ? base : config::load(spec.config, variation.overrides, config::Scope::kStep);
+  variation.experiment =
+      spec.changes.empty() ? base : config::load(spec.config, variation.overrides, config::Scope::kStep);
   return variation;
 }
 

@@ -26,7 +26,8 @@ report::NeighbourReport simulate_neighbours(const Subject& subject, std::size_t 
   report.neighbours.reserve(around.legal.size());
   experiments.reserve(around.legal.size() + 1);
   for (search::Neighbour& neighbour : around.legal) {
-    experiments.push_back(config::load(own.subject.name, joined(own.subject.overrides, neighbour.overrides), config::Scope::kStep));
+    experiments.push_back(config::load(own.subject.name, joined(own.subject.overrides, neighbour.overrides),
+                                       config::Scope::kStep));
     experiments.back().jitter = {};
     report::NeighbourResult result;
     result.change = std::move(neighbour.change);

@@ -24,7 +24,8 @@ bool has_grid_intensity(const Experiment& experiment) {
   return experiment.run->power.grid_intensity.has_value();
 }
 
-constexpr const char* kGridIntensity = "run.power.grid_intensity, as in --set 'run.power.grid_intensity=385 g/kWh'";
+constexpr const char* kGridIntensity =
+    "run.power.grid_intensity, as in --set 'run.power.grid_intensity=385 g/kWh'";
 
 /// What stands further down is asked of configurations that have what stands above it.
 constexpr std::array<Part, 7> kParts = {
@@ -39,7 +40,8 @@ constexpr std::array<Part, 7> kParts = {
      {"run.checkpoint", [](const Experiment& each) { return each.run->checkpoint.has_value(); },
       "run.checkpoint, as in --set 'run.checkpoint={interval: 30 min, stall: 20 s}'"},
      {"run.failures", [](const Experiment& each) { return each.run->failures.has_value(); },
-      "run.failures and run.checkpoint, as in --set 'run.failures={gpu_mtbf: 50_000 h, restart_time: 10 min}' "
+      "run.failures and run.checkpoint, as in --set 'run.failures={gpu_mtbf: 50_000 h, restart_time: 10 "
+      "min}' "
       "--set 'run.checkpoint={stall: 20 s}'"}}};
 
 /// Whether a name is that of a part or of something in it.

@@ -35,9 +35,10 @@ void check_limit(const std::string& limit) {
     throw InputError(text);
   }
   if (report::asserted_name(limit).starts_with("run.")) {
-    throw InputError("--limit '" + limit +
-                     "': error: search simulates one step of each plan and no whole run; limit what a step has, "
-                     "such as tokens_per_s");
+    throw InputError(
+        "--limit '" + limit +
+        "': error: search simulates one step of each plan and no whole run; limit what a step has, "
+        "such as tokens_per_s");
   }
 }
 

@@ -20,7 +20,8 @@ SweepOutcome run_sweep(
   ProgressBar bar(task.show_progress);
   const std::vector<PointBatch> batches = batches_of(task.whole, task.points, task.workers);
   // Processors that are left when there are few batches.
-  const std::size_t ramp_workers = std::max<std::size_t>(1, task.workers / std::max<std::size_t>(1, batches.size()));
+  const std::size_t ramp_workers =
+      std::max<std::size_t>(1, task.workers / std::max<std::size_t>(1, batches.size()));
   std::size_t finished = 0;
   // Results by point that wait for one before them.
   std::map<std::size_t, PointResult> waiting;

@@ -121,7 +121,8 @@ LoadedBatch load_batch(const SweepBase& base, const sweep::Sweep& sweep, const P
   batch.texts.resize(points.size());
   for (std::size_t i = 0; i < points.size(); ++i) {
     try {
-      batch.step = config::load(base.subject.name, joined(base.subject.overrides, sweep.overrides(points[i])));
+      batch.step =
+          config::load(base.subject.name, joined(base.subject.overrides, sweep.overrides(points[i])));
       batch.legal.push_back({i, batch.step.run});
     } catch (const InputError& error) {
       batch.texts[i] = kIllegal + causes(error.what());

@@ -24,7 +24,8 @@ Overrides with_split(const plan::ParallelPlan& plan, std::int64_t tensor, std::i
 
 std::optional<config::Experiment> variant(const Subject& subject, const Overrides& changes) {
   try {
-    config::Experiment experiment = config::load(subject.name, joined(subject.overrides, changes), config::Scope::kStep);
+    config::Experiment experiment =
+        config::load(subject.name, joined(subject.overrides, changes), config::Scope::kStep);
     choose_recomputation(experiment);
     return experiment;
   } catch (const InputError&) {

@@ -196,24 +196,15 @@ const DimensionWords& words_of(Dimension dimension) {
 }
 
 std::vector<Unit> make_units() {
-  std::vector<Unit> units = {{"s", Dimension::kTime, 1},
-                             {"ms", Dimension::kTime, 1e-3},
-                             {"us", Dimension::kTime, 1e-6},
-                             {"µs", Dimension::kTime, 1e-6},
-                             {"μs", Dimension::kTime, 1e-6},
-                             {"ns", Dimension::kTime, 1e-9},
-                             {"W", Dimension::kPower, 1},
-                             {"kW", Dimension::kPower, kKilo},
-                             {"MW", Dimension::kPower, kMega},
-                             {"s", Dimension::kDuration, 1},
-                             {"min", Dimension::kDuration, 60},
-                             {"h", Dimension::kDuration, 3600},
-                             {"ms", Dimension::kDuration, 1e-3},
-                             {"d", Dimension::kDuration, 86400},
-                             {"day", Dimension::kDuration, 86400},
-                             {"days", Dimension::kDuration, 86400},
-                             {"g/kWh", Dimension::kCarbon, 1},
-                             {"kg/kWh", Dimension::kCarbon, kKilo},
+  std::vector<Unit> units = {{"s", Dimension::kTime, 1},           {"ms", Dimension::kTime, 1e-3},
+                             {"us", Dimension::kTime, 1e-6},       {"µs", Dimension::kTime, 1e-6},
+                             {"μs", Dimension::kTime, 1e-6},       {"ns", Dimension::kTime, 1e-9},
+                             {"W", Dimension::kPower, 1},          {"kW", Dimension::kPower, kKilo},
+                             {"MW", Dimension::kPower, kMega},     {"s", Dimension::kDuration, 1},
+                             {"min", Dimension::kDuration, 60},    {"h", Dimension::kDuration, 3600},
+                             {"ms", Dimension::kDuration, 1e-3},   {"d", Dimension::kDuration, 86400},
+                             {"day", Dimension::kDuration, 86400}, {"days", Dimension::kDuration, 86400},
+                             {"g/kWh", Dimension::kCarbon, 1},     {"kg/kWh", Dimension::kCarbon, kKilo},
                              {"kg/MWh", Dimension::kCarbon, 1}};
   const std::vector<std::pair<std::string, double>> decimal = {{"", 1},      {"k", kKilo}, {"M", kMega},
                                                                {"G", kGiga}, {"T", kTera}, {"P", 1e15}};

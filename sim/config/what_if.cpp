@@ -128,8 +128,10 @@ WhatIfName find_name(const Change& change, const Experiment& base) {
   // Keys that a file may leave out are known when it is read.
   const std::string section = change.name.substr(0, change.name.find('.'));
   if (section == "run") {
-    change.fail("steps are compared here, and nothing of the section run is about a step; `trainsim sweep CONFIG "
-                "--vary " + change.name + "=VALUES` shows whole runs side by side");
+    change.fail(
+        "steps are compared here, and nothing of the section run is about a step; `trainsim sweep CONFIG "
+        "--vary " +
+        change.name + "=VALUES` shows whole runs side by side");
   }
   if (std::find(kSections.begin(), kSections.end(), section) == kSections.end()) fail_unknown(change, base);
   return {change.name, {change.name}};

@@ -7,10 +7,7 @@
 namespace trainsim::hardware {
 
 Topology::Topology(const ClusterSpec& spec, std::int64_t gpus)
-    : spec_(spec),
-      nodes_(spec.nodes_of(gpus)),
-      node_(spec),
-      fabric_(spec, nodes_) {
+    : spec_(spec), nodes_(spec.nodes_of(gpus)), node_(spec), fabric_(spec, nodes_) {
   for (std::int64_t gpu = 0; gpu < spec.gpus_per_node && nodes_ > 1; ++gpu)
     own_nics_.push_back(node_.nearest_nic(gpu));
   for (std::int64_t node = 0; node < nodes_; ++node) {

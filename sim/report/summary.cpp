@@ -256,8 +256,7 @@ std::array<Seconds, program::kCauses> mean_by_cause(const program::Job& job,
                                                     const program::Timeline& timeline) {
   std::array<Seconds, program::kCauses> mean{};
   for (std::size_t i = 0; i < job.ranks.size(); ++i) {
-    const double weight =
-        static_cast<double>(job.ranks[i].represents) / static_cast<double>(job.world_size);
+    const double weight = static_cast<double>(job.ranks[i].represents) / static_cast<double>(job.world_size);
     for (std::size_t c = 0; c < mean.size(); ++c) mean[c] += weight * timeline.ranks[i].by_cause[c];
   }
   return mean;

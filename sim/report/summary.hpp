@@ -287,7 +287,8 @@ struct Summary {
 };
 
 /// Seconds of a step by what they went for, mean over all ranks of a job.
-std::array<Seconds, program::kCauses> mean_by_cause(const program::Job& job, const program::Timeline& timeline);
+std::array<Seconds, program::kCauses> mean_by_cause(const program::Job& job,
+                                                    const program::Timeline& timeline);
 
 /// Computes every result from a run.
 Summary summarize(const Run& run);

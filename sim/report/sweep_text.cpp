@@ -64,10 +64,13 @@ std::string run_time(const Row& row) {
 constexpr std::array<RunColumn, 6> kOfRun = {
     {{kRunDays, {"run", run_time}},
      {"run_goodput", {"goodput", [](const Row& row) { return percent(number_in(row, "run_goodput")); }}},
-     {"run_gpu_hours", {"GPU-hours", [](const Row& row) { return gpu_hours_text(number_in(row, "run_gpu_hours")); }}},
+     {"run_gpu_hours",
+      {"GPU-hours", [](const Row& row) { return gpu_hours_text(number_in(row, "run_gpu_hours")); }}},
      {"run_cost",
       {"cost",
-       [](const Row& row) { return count(number_in(row, "run_cost")) + " " + text_in(row, "run_currency"); }}},
+       [](const Row& row) {
+         return count(number_in(row, "run_cost")) + " " + text_in(row, "run_currency");
+       }}},
      {"run_energy_kwh",
       {"energy", [](const Row& row) { return energy_text(number_in(row, "run_energy_kwh")); }}},
      {"run_co2_kg", {"CO2", [](const Row& row) { return co2_text(number_in(row, "run_co2_kg")); }}}}};
@@ -79,9 +82,8 @@ bool has_number(const Row& row, const char* column) {
 /// Whether rows differ in keys of the section `run` only, and so have one step.
 bool has_one_step(const std::vector<Row>& rows) {
   const std::vector<std::string> keys = sweep::keys_of(rows.front());
-  return std::all_of(keys.begin(), keys.end(), [](const std::string& key) {
-    return key == "run" || key.starts_with("run.");
-  });
+  return std::all_of(keys.begin(), keys.end(),
+                     [](const std::string& key) { return key == "run" || key.starts_with("run."); });
 }
 
 /// What the table shows behind the varied values: only what rows have, and of one step nothing but whether it

@@ -30,7 +30,8 @@ AssertionResult check_assertion(const Summary& summary, const std::string& asser
 /// long run. Numbers inside `ranks`, `kernels` and `sensitivity` are known only after it.
 void check_assertion_early(const std::string& assertion);
 
-/// The name that an assertion is about: "run.days" of "run.days <= 40". Throws InputError when it is malformed.
+/// The name that an assertion is about: "run.days" of "run.days <= 40". Throws InputError when it is
+/// malformed.
 std::string asserted_name(const std::string& assertion);
 
 }  // namespace trainsim::report

@@ -28,8 +28,7 @@ TEST(SweepBatches, HoldPointsOfOneStep) {
   // The last axis changes fastest.
   EXPECT_EQ(batches(sweep_of({"gpus=8,16", "run.steps=1,2,3"}), 1), (Batches{{0, 1, 2}, {3, 4, 5}}));
   EXPECT_EQ(batches(sweep_of({"run.steps=1,2,3", "gpus=8,16"}), 1), (Batches{{0, 2, 4}, {1, 3, 5}}));
-  EXPECT_EQ(batches(sweep_of({"gpus=8,16", "plan.micro_batch_size=1,2"}), 1),
-            (Batches{{0}, {1}, {2}, {3}}));
+  EXPECT_EQ(batches(sweep_of({"gpus=8,16", "plan.micro_batch_size=1,2"}), 1), (Batches{{0}, {1}, {2}, {3}}));
 }
 
 TEST(SweepBatches, KeepWorkersBusy) {

@@ -102,10 +102,10 @@ TEST_F(RunSection, TakesTheOverheadOfANodeFromItsGpus) {
 
 TEST_F(RunSection, IsDroppedForAStep) {
   // A ramp that starts above the batch, and power of a GPU that has none written.
-  const std::string path = configuration(
-      "{global_batch_size: 64}",
-      "gpus: 16\nrun: {steps: 9, rampup_batch_size: {start: 640, increment: 16, samples: 90},"
-      " power: {pue: 1.2}}\n");
+  const std::string path =
+      configuration("{global_batch_size: 64}",
+                    "gpus: 16\nrun: {steps: 9, rampup_batch_size: {start: 640, increment: 16, samples: 90},"
+                    " power: {pue: 1.2}}\n");
   EXPECT_NE(error_of(path), "");
   const Experiment step = load(path, {}, Scope::kStep);
   EXPECT_FALSE(step.run);

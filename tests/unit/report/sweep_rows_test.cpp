@@ -140,14 +140,16 @@ Row with_run(const std::string& key, int value, double days) {
 }
 
 TEST(SweepText, ShowsWholeRunsInsteadOfTheirStep) {
-  const std::vector<Row> rows = {with_run("run.checkpoint.stall", 1, 21), with_run("run.checkpoint.stall", 9, 25)};
-  EXPECT_EQ(sweep_text(rows),
-            "  run.checkpoint.stall        run  goodput  GPU-hours  memory\n"
-            "                     1  21.0 days   95.2 %      504.0  \n"
-            "                     9  25.0 days   80.0 %      600.0  \n"
-            "\n"
-            "  - Shortest run of what fits: run.checkpoint.stall=1 with 21.0 days and 504.0 GPU-hours at a goodput "
-            "of\n    95.2 %.\n");
+  const std::vector<Row> rows = {with_run("run.checkpoint.stall", 1, 21),
+                                 with_run("run.checkpoint.stall", 9, 25)};
+  EXPECT_EQ(
+      sweep_text(rows),
+      "  run.checkpoint.stall        run  goodput  GPU-hours  memory\n"
+      "                     1  21.0 days   95.2 %      504.0  \n"
+      "                     9  25.0 days   80.0 %      600.0  \n"
+      "\n"
+      "  - Shortest run of what fits: run.checkpoint.stall=1 with 21.0 days and 504.0 GPU-hours at a goodput "
+      "of 95.2\n    %.\n");
 }
 
 TEST(SweepText, ShowsWholeRunsBesideTheirSteps) {
@@ -159,10 +161,12 @@ TEST(SweepText, ShowsWholeRunsBesideTheirSteps) {
     row.push_back(number_cell("run_co2_kg", 9'000));
   }
   const std::string text = sweep_text(rows);
-  EXPECT_NE(text.find("  peak memory        run  goodput  GPU-hours         cost     energy      CO2  memory\n"),
-            std::string::npos)
+  EXPECT_NE(
+      text.find("  peak memory        run  goodput  GPU-hours         cost     energy      CO2  memory\n"),
+      std::string::npos)
       << text;
-  EXPECT_NE(text.find("12.0 days  166.7 %      288.0  2.500 M EUR  20.00 MWh  9000 kg"), std::string::npos) << text;
+  EXPECT_NE(text.find("12.0 days  166.7 %      288.0  2.500 M EUR  20.00 MWh  9000 kg"), std::string::npos)
+      << text;
   EXPECT_NE(text.find("  - Most tokens/s per GPU"), std::string::npos) << text;
   EXPECT_NE(text.find("  - Shortest run of what fits: gpus=16 with 12.0 days"), std::string::npos) << text;
 }
