@@ -86,6 +86,13 @@ TEST_F(RunSection, RecordsWhatIsLeftOpen) {
   EXPECT_FALSE(run.run->power.grid_intensity);
 }
 
+TEST_F(RunSection, LetsBandwidthBoundTheIntervalOfFreeCheckpoints) {
+  const std::string failures = "{steps: 1000, failures: {gpu_mtbf: 500 d, restart_time: 0 s}, checkpoint: ";
+  const TrainingSpec spec = spec_of(failures + "{stall: 0 s, write_bandwidth: 1 GB/s}}");
+  EXPECT_EQ(spec.checkpoint->stall, 0.0);
+  EXPECT_FALSE(spec.checkpoint->interval);
+}
+
 TEST_F(RunSection, TakesTheOverheadOfANodeFromItsGpus) {
   const std::string path =
       configuration("{}", "gpus: 16\nrun: {steps: 10, power: {grid_intensity: 60 kg/MWh}}\n");
