@@ -119,6 +119,7 @@ struct LoadedBatch {
 LoadedBatch load_batch(const SweepBase& base, const sweep::Sweep& sweep, const PointBatch& points) {
   LoadedBatch batch;
   batch.texts.resize(points.size());
+  batch.legal.reserve(points.size());
   for (std::size_t i = 0; i < points.size(); ++i) {
     try {
       batch.step =
@@ -238,7 +239,10 @@ std::string simulate_batch(const SweepBase& base, const sweep::Sweep& sweep, con
     }
   }
   std::string text;
-  for (const std::string& each : batch.texts) text += each + kPointEnd;
+  for (const std::string& each : batch.texts) {
+    text += each;
+    text += kPointEnd;
+  }
   return text;
 }
 
