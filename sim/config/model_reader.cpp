@@ -58,13 +58,20 @@ std::int64_t read_head_dim(Section& section, const ModelSpec& model) {
   return share;
 }
 
+/// Whether a count that decides which layers are dense is left out, or is the one that makes none of them so.
+/// A wrong one is reported where it stands.
+bool leaves_none_dense(const Value& experts, const char* key, std::int64_t none) {
+  const Entry* entry = experts.find(key);
+  return entry == nullptr || as_count({0, kLayers.most}).parse(entry->value).value.value_or(none) == none;
+}
+
 /// The width of the MLP, which a gated one has no customary value for; without any dense layer it only is
 /// that of the experts, who then may say so themselves.
 std::int64_t read_intermediate_size(Section& section, const ModelSpec& model) {
   const Value* experts = section.raw("experts");
   const Entry* of_experts = experts == nullptr ? nullptr : experts->find("intermediate_size");
   if (of_experts != nullptr && section.raw("intermediate_size") == nullptr &&
-      experts->find("dense_layers") == nullptr && experts->find("layer_interval") == nullptr) {
+      leaves_none_dense(*experts, "dense_layers", 0) && leaves_none_dense(*experts, "layer_interval", 1)) {
     // A wrong one is reported where it stands.
     const std::int64_t width = as_count(kWidth).parse(of_experts->value).value.value_or(1);
     return section.defaulted("intermediate_size", as_count(kWidth), std::to_string(width));
@@ -105,6 +112,12 @@ void check_experts(Section& section, const ModelSpec& model) {
                                      std::to_string(model.num_layers) +
                                      " layers leave none with experts; legal here: 0 to " +
                                      std::to_string(model.num_layers - 1) + ", or leave model.experts out");
+  } else if (experts.count > 0 && model.num_layers > 0 && experts.layer_interval > 0 &&
+             model.layers_of(model::LayerKind::kExpert) == 0) {
+    section.fail("layer_interval", "of layers " + std::to_string(experts.dense_layers) + " to " +
+                                       std::to_string(model.num_layers - 1) + " none is a multiple of " +
+                                       std::to_string(experts.layer_interval) +
+                                       ", so that no layer has experts; use a smaller interval");
   }
 }
 

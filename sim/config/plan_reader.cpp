@@ -35,7 +35,7 @@ constexpr CountRange kDegree = {1, 1'000'000};
 constexpr CountRange kBatch = {1, 1'000'000'000'000};
 constexpr CountRange kLayers = {1, 100'000};
 
-const std::vector<std::string> kOtherSchedules = {"zb-h1", "zb-h2", "zb-v", "dualpipe"};
+const std::vector<std::string> kOtherSchedules = {"zb-v", "dualpipe"};
 
 Reader<RecomputeGranularity> as_granularity() {
   return as_choice(
@@ -273,8 +273,10 @@ void check_batch(Section& section, const ParallelPlan& plan, std::optional<std::
 }
 
 void read_schedule(Section& section, ParallelPlan& plan) {
-  const auto schedules = as_choice(
-      words({ScheduleKind::kGpipe, ScheduleKind::kOneFOneB, ScheduleKind::kInterleaved}), kOtherSchedules);
+  const auto schedules =
+      as_choice(words({ScheduleKind::kGpipe, ScheduleKind::kOneFOneB, ScheduleKind::kInterleaved,
+                       ScheduleKind::kZeroBubbleH1, ScheduleKind::kZeroBubbleH2}),
+                kOtherSchedules);
   plan.schedule =
       section.defaulted("schedule", schedules, plan.virtual_pipeline > 1 ? "interleaved" : "1f1b");
 }
@@ -298,9 +300,9 @@ void read_numbers(Section& section, ParallelPlan& plan) {
 void read_overlap(Section& section, ParallelPlan& plan) {
   plan.overlap_gradient_reduction = section.defaulted("overlap_gradient_reduction", as_flag(), "true");
   plan.overlap_parameter_gather = section.defaulted("overlap_parameter_gather", as_flag(), "false");
-  const bool interleaved = plan.schedule == ScheduleKind::kInterleaved;
+  const bool overlaps = plan.schedule == ScheduleKind::kInterleaved || plan.splits_backward();
   plan.overlap_point_to_point =
-      section.defaulted("overlap_point_to_point", as_flag(), interleaved ? "true" : "false");
+      section.defaulted("overlap_point_to_point", as_flag(), overlaps ? "true" : "false");
   plan.overlap_tensor_communication = section.defaulted("overlap_tensor_communication", as_flag(), "true");
   plan.scatter_gather_transfers = section.defaulted("scatter_gather_transfers", as_flag(), "true");
   plan.bucket_parameters =
@@ -345,8 +347,12 @@ void read_placement(Section& section, ParallelPlan& plan) {
 }
 
 plan::StageProfile read_times(Section& section) {
-  const plan::StageProfile times = {section.required("forward", as_quantity(Dimension::kTime)),
-                                    section.required("backward", as_quantity(Dimension::kTime))};
+  plan::StageProfile times;
+  times.forward = section.required("forward", as_quantity(Dimension::kTime));
+  times.backward = section.required("backward", as_quantity(Dimension::kTime));
+  times.weight = section.optional("weight", as_quantity(Dimension::kTime)).value_or(0);
+  if (times.weight > times.backward && times.backward > 0)
+    section.fail("weight", "weight gradients are a part of backward, and can't take longer than that");
   section.finish();
   return times;
 }

@@ -79,10 +79,8 @@ class Exporter {
       add("--moe-shared-expert-intermediate-size", experts.shared_intermediate_size);
     if (experts.layer_interval > 1 || experts.dense_layers > 0)
       add("--moe-layer-freq", layers_with_experts());
-    if (experts.capacity_factor > 0) {
+    if (experts.capacity_factor > 0)
       add("--moe-expert-capacity-factor", number_text(experts.capacity_factor));
-      add("--moe-pad-expert-input-to-capacity");
-    }
     add("--moe-grouped-gemm");
     add("--moe-token-dispatcher-type", "alltoall");
     add("--expert-model-parallel-size", plan_.expert_parallel);
@@ -196,6 +194,7 @@ class Exporter {
   void batch() {
     add("--micro-batch-size", plan_.micro_batch_size);
     add("--global-batch-size", plan_.global_batch_size);
+    if (plan_.splits_backward()) untold("plan.schedule", "Megatron-LM itself has no zero-bubble schedules");
     if (plan_.schedule == plan::ScheduleKind::kGpipe)
       untold("plan.schedule", "gpipe has no option; Megatron-LM runs 1f1b");
     const bool chunks = plan_.virtual_pipeline > 1;

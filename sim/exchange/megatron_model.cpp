@@ -78,6 +78,9 @@ class Model {
     if (const auto capacity = arguments_.number("--moe-expert-capacity-factor"); capacity && *capacity > 0)
       mapping += ", capacity_factor: " + number_text(*capacity);
     out_.set("model.experts", mapping + "}", origin);
+    if (arguments_.has("--moe-pad-expert-input-to-capacity"))
+      out_.remark(Reason::kUnsupported, "--moe-pad-expert-input-to-capacity",
+                  "experts work on the tokens that they get, without padding up to their capacity");
     if (arguments_.has("--moe-shared-expert-overlap"))
       out_.remark(Reason::kUnsupported, "--moe-shared-expert-overlap",
                   "shared experts run before the exchange");

@@ -11,7 +11,7 @@ namespace {
 /// Replicas whose ranks of a stage hold all experts once.
 std::int64_t replicas_per_expert_group(const plan::ParallelPlan& plan) {
   const std::int64_t ranks = plan.expert_tensor() * plan.expert_parallel;
-  return ranks / std::gcd(ranks, plan.tensor_parallel);
+  return ranks / std::gcd(ranks, plan.tensor_parallel * plan.context_parallel);
 }
 
 /// Replicas of one stage, and of as many as hold all experts, that fill whole nodes, or 0 when they never do.

@@ -35,6 +35,31 @@ Pass head_forward(const KernelBook& book) {
   return pass;
 }
 
+Kernels output_weights(const KernelBook& book, Seconds communication) {
+  const Shapes& shapes = book.shapes();
+  return book.trained_gradients("logits", {shapes.hidden, shapes.vocab, false}, communication);
+}
+
+Pass head_input_gradients(const KernelBook& book) {
+  const Shapes& shapes = book.shapes();
+  Pass pass;
+  Kernels kernels = book.loss_backward();
+  kernels.push_back(book.input_gradient("logits", shapes.hidden, shapes.vocab));
+  add_compute(pass, "loss + logits input gradient", Cause::kBackward, kernels);
+  add_collective(pass, reduction(shapes), static_cast<double>(shapes.residual_bytes()));
+  add_compute(pass, "final norm backward", Cause::kBackward, book.norm_backward());
+  return pass;
+}
+
+Pass head_weights(const KernelBook& book) {
+  const Shapes& shapes = book.shapes();
+  Pass pass;
+  if (shapes.sequence_parallel)
+    add_collective(pass, CollectiveOp::kAllGather, static_cast<double>(shapes.residual_bytes()));
+  add_compute(pass, "logits weight gradient", Cause::kBackward, output_weights(book, 0));
+  return pass;
+}
+
 Pass head_backward(const KernelBook& book) {
   const Shapes& shapes = book.shapes();
   const auto bytes = static_cast<double>(shapes.residual_bytes());
@@ -49,8 +74,7 @@ Pass head_backward(const KernelBook& book) {
   add_compute(pass, "loss + logits input gradient", Cause::kBackward, kernels);
   if (shapes.sequence_parallel) add_join(pass);
   add_start(pass, reduction(shapes), bytes);
-  add_compute(pass, "logits weight gradient", Cause::kBackward,
-              book.trained_gradients("logits", {shapes.hidden, shapes.vocab, false}, weights));
+  add_compute(pass, "logits weight gradient", Cause::kBackward, output_weights(book, weights));
   add_join(pass);
   add_compute(pass, "final norm backward", Cause::kBackward, book.norm_backward());
   return pass;
@@ -74,7 +98,8 @@ Ends build_ends(const model::ModelSpec& model, const plan::ParallelPlan& plan,
   ends.embedding_forward = ready(std::move(ends.embedding_forward));
   ends.embedding_backward = ready(std::move(ends.embedding_backward));
   ends.head_forward = ready(head_forward(book));
-  ends.head_backward = ready(head_backward(book));
+  ends.head_backward = ready(plan.splits_backward() ? head_input_gradients(book) : head_backward(book));
+  if (plan.splits_backward()) ends.head_weights = ready(head_weights(book));
   return ends;
 }
 

@@ -16,6 +16,8 @@ struct Ends {
   /// Final norm, logits and loss.
   Pass head_forward;
   Pass head_backward;
+  /// The output projection's weight gradient, where the schedule has slots for such.
+  Pass head_weights;
 };
 
 Ends build_ends(const model::ModelSpec& model, const plan::ParallelPlan& plan,

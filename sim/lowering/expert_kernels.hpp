@@ -39,7 +39,8 @@ class ExpertBook {
   /// A multiply of all experts of the rank with this weight each.
   program::Kernel grouped(std::string name, const cost::MatmulShape& shape, const cost::MatmulOutput& output,
                           const LinearShape& linear) const;
-  /// Tokens of an expert, padded as grouped multiplies pad them.
+  /// Tokens of an expert. Their number is a mean over experts of all sizes, so that a multiply must not be
+  /// taken for one whose rows are never whole vectors of 16 bytes.
   std::int64_t rows() const {
     return (shapes_.per_expert + kRowAlignment - 1) / kRowAlignment * kRowAlignment;
   }

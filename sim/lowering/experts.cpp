@@ -21,7 +21,7 @@ std::int64_t ceil_div(std::int64_t value, std::int64_t by) {
 /// With a capacity c an expert takes at most c times its even share of tokens, so that at most a share c of
 /// all is sent, and the fullest rank has at most c.
 ExpertShapes::ExpertShapes(const model::ModelSpec& model, const plan::ParallelPlan& plan)
-    : tokens(plan.micro_batch_size * model.sequence_length / plan.tensor_parallel),
+    : tokens(plan.micro_batch_size * model.sequence_length / (plan.tensor_parallel * plan.context_parallel)),
       copies(0),
       received(0),
       load(plan.expert_parallel > 1 ? model.experts.imbalance : 1.0),
@@ -33,11 +33,9 @@ ExpertShapes::ExpertShapes(const model::ModelSpec& model, const plan::ParallelPl
       ffn_inputs((model.gated() ? 2 : 1) * ffn),
       element(plan.element_bytes()),
       expert_parallel(plan.expert_parallel),
-      expert_tensor(plan.expert_tensor()),
-      dropless(model.experts.capacity_factor <= 0) {
-  const double capacity = model.experts.capacity_factor;
-  const double sent = dropless ? 1.0 : std::min(1.0, capacity);
-  if (!dropless) load = std::min(load, capacity) / sent;
+      expert_tensor(plan.expert_tensor()) {
+  const double sent = model.experts.sent_share();
+  if (model.experts.capacity_factor > 0) load = std::min(load, model.experts.capacity_factor) / sent;
   copies = rounded_up(static_cast<double>(tokens * model.experts.per_token) * sent);
   received = rounded_up(static_cast<double>(copies) * load) * expert_tensor;
   per_expert = ceil_div(received, local);

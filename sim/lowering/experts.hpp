@@ -17,7 +17,7 @@ namespace trainsim::lowering {
 struct ExpertShapes {
   ExpertShapes(const model::ModelSpec& model, const plan::ParallelPlan& plan);
 
-  /// Tokens that this rank routes: b s / t.
+  /// Tokens that this rank routes: b s / (t c).
   std::int64_t tokens;
   /// Copies of them that it sends, k for each token; and that its own experts work on, those of all ranks
   /// that share an expert together, on the rank that gets most.
@@ -38,14 +38,15 @@ struct ExpertShapes {
   std::int64_t element;
   std::int64_t expert_parallel;
   std::int64_t expert_tensor;
-  /// Whether no token is dropped, so that the host must learn how many each expert gets.
-  bool dropless;
 
   /// Bytes of the copies that a rank sends, and of those that it receives from ranks of its own place in
   /// their experts, when it gets most; and of all that its experts work on.
   Bytes sent_bytes() const { return copies * hidden * element; }
   Bytes arriving_bytes() const { return received / expert_tensor * hidden * element; }
   Bytes received_bytes() const { return received * hidden * element; }
+  /// Bytes of the probabilities, in fp32, that go with arriving_bytes() and with received_bytes().
+  Bytes arriving_probability_bytes() const { return received / expert_tensor * 4; }
+  Bytes received_probability_bytes() const { return received * 4; }
 };
 
 /// Weights of one routed expert on one rank: into its inner layer (both inputs of a gated one), and out of

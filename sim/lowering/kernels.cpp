@@ -96,6 +96,10 @@ Kernels KernelBook::residual_backward() const {
   return kernels;
 }
 
+Kernels KernelBook::branch_add() const {
+  return {pass("branch add", static_cast<double>(shapes_.residual_elements), 6.0)};
+}
+
 Kernels KernelBook::activation_forward(double elements) const {
   const double n = elements;
   const bool fused = plan_.fusion != plan::Fusion::kNone;
@@ -199,15 +203,17 @@ Kernels KernelBook::standard_core_backward() const {
   const double scores = score_elements();
   const bool fused = plan_.fusion != plan::Fusion::kNone;
   const auto n = static_cast<double>(shapes_.tokens);
-  Kernels kernels = {pass("attention layout backward", n * static_cast<double>(shapes_.query_width), 4.0),
-                     kernels_.matmul("attention values: probability gradient", {batch, s, s, d}),
-                     kernels_.matmul("attention values: value gradient", {batch, s, d, s})};
+  Kernels kernels = {
+      pass("attention layout backward", n * static_cast<double>(shapes_.output_width), 4.0),
+      kernels_.matmul("attention values: probability gradient", {batch, s, s, shapes_.value_dim}),
+      kernels_.matmul("attention values: value gradient", {batch, s, shapes_.value_dim, s})};
   if (model_.dropout > 0) kernels.push_back(pass("attention dropout backward", scores, 5.0));
   kernels.push_back(pass("softmax backward", scores, fused ? 6.0 : 14.0, fused ? 1 : 3));
   kernels.push_back(kernels_.matmul("attention scores: query gradient", {batch, s, d, s}));
   kernels.push_back(kernels_.matmul("attention scores: key gradient", {batch, s, d, s}));
   // Gradients of queries, keys and values are put into the one tensor that they were split from.
-  const auto widths = static_cast<double>(shapes_.query_width + 2 * shapes_.key_value_width);
+  const auto widths = static_cast<double>(shapes_.query_width + shapes_.key_value_width +
+                                          shapes_.key_value_heads * shapes_.value_dim);
   kernels.push_back(pass("qkv gradient layout", n * widths, 4.0));
   return kernels;
 }

@@ -29,6 +29,8 @@ class KernelBook {
   /// Bias, dropout and residual addition after a row-parallel layer.
   Kernels residual_forward() const;
   Kernels residual_backward() const;
+  /// Adds what one more of several layers beside each other has put out, or the gradient of their input.
+  Kernels branch_add() const;
   Kernels activation_forward() const { return activation_forward(mlp_elements()); }
   Kernels activation_backward() const { return activation_backward(mlp_elements()); }
   /// The same of so many elements behind the activation.

@@ -2,6 +2,7 @@
 #include "sim/lowering/layer.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "sim/lowering/context_attention.hpp"
@@ -32,6 +33,7 @@ class LayerBuilder {
 
   Pass forward() const;
   Pass backward() const;
+  Pass weights() const;
 
  private:
   /// From the norm to the residual addition: an MLP, or experts.
@@ -65,8 +67,10 @@ class LayerBuilder {
   }
   void column_parallel_backward(Pass& pass, const char* name, const LinearShape& linear) const;
   Kernels row_parallel_backward(const char* name, const LinearShape& linear) const {
-    return joined({book_.input_gradient(name, linear.in, linear.out)}, book_.trained_gradients(name, linear));
+    const Kernels inputs = {book_.input_gradient(name, linear.in, linear.out)};
+    return plan_.splits_backward() ? inputs : joined(inputs, book_.trained_gradients(name, linear));
   }
+  void column_parallel_weights(Pass& pass, const char* name, const LinearShape& linear) const;
   const LinearShape& qkv() const { return linears_[0]; }
   const LinearShape& attention_output() const { return linears_[1]; }
   const LinearShape& mlp_in() const { return linears_[2]; }
@@ -109,6 +113,7 @@ void LayerBuilder::mlp_forward(Pass& pass, Cause cause) const {
     return dense_forward(pass, cause == Cause::kRecompute ? "mlp again" : "mlp", cause);
   if (has_mlp()) dense_forward(pass, "shared experts", cause);
   add_experts_forward(pass, *experts_, cause);
+  if (has_mlp()) add_compute(pass, "shared + routed experts", cause, book_.branch_add());
 }
 
 void LayerBuilder::dense_forward(Pass& pass, const char* name, Cause cause) const {
@@ -132,6 +137,12 @@ void LayerBuilder::repeat_mlp(Pass& pass) const {
 /// the saved input shard is gathered again beside the input gradient (Korthikanti et al. 2022,
 /// section 4.2.2).
 void LayerBuilder::column_parallel_backward(Pass& pass, const char* name, const LinearShape& linear) const {
+  if (plan_.splits_backward()) {
+    add_compute(pass, std::string(name) + " input gradient", Cause::kBackward,
+                {book_.input_gradient(name, linear.in, linear.out)});
+    add_collective(pass, reduction(), bytes_);
+    return;
+  }
   const Seconds weights = book_.overlapped_time(reduction(), bytes_);
   const Seconds inputs =
       shapes_.sequence_parallel ? book_.overlapped_time(CollectiveOp::kAllGather, bytes_) : 0;
@@ -143,6 +154,25 @@ void LayerBuilder::column_parallel_backward(Pass& pass, const char* name, const 
   add_compute(pass, std::string(name) + " weight gradient", Cause::kBackward,
               book_.trained_gradients(name, linear, weights));
   add_join(pass);
+}
+
+/// The saved shard of the input is gathered only now.
+void LayerBuilder::column_parallel_weights(Pass& pass, const char* name, const LinearShape& linear) const {
+  gather_input(pass);
+  add_compute(pass, std::string(name) + " weight gradient", Cause::kBackward,
+              book_.trained_gradients(name, linear));
+}
+
+/// From the last layer to the first, as backward has left them.
+Pass LayerBuilder::weights() const {
+  Pass pass;
+  add_compute(pass, "mlp out weight gradient", Cause::kBackward,
+              book_.trained_gradients("mlp out", mlp_out()));
+  column_parallel_weights(pass, "mlp in", mlp_in());
+  add_compute(pass, "attention output weight gradient", Cause::kBackward,
+              book_.trained_gradients("attention output", attention_output()));
+  column_parallel_weights(pass, "qkv", qkv());
+  return pass;
 }
 
 void LayerBuilder::attention_core_backward(Pass& pass) const {
@@ -164,8 +194,13 @@ void LayerBuilder::mlp_backward(Pass& pass) const {
   if (experts_ != nullptr) {
     const bool activation = plan_.recompute.repeats(&plan::RecomputeModules::activation) && !all_again();
     add_experts_backward(pass, *experts_, activation);
+    // Router and routed experts share their input.
+    add_compute(pass, "input gradient add", Cause::kBackward, book_.branch_add());
   }
   has_mlp() ? dense_backward(pass) : repeat_norm(pass);
+  // And shared experts with both.
+  if (experts_ != nullptr && has_mlp())
+    add_compute(pass, "input gradient add", Cause::kBackward, book_.branch_add());
 }
 
 void LayerBuilder::dense_backward(Pass& pass) const {
@@ -227,14 +262,16 @@ LayerPasses layer_passes(const model::ModelSpec& model, const plan::ParallelPlan
                          const cost::KernelModel& kernels, const RingEstimate& ring,
                          const RingEstimate& context_ring, model::LayerKind kind) {
   const KernelBook book(model, plan, kernels, ring, context_ring);
-  const ExpertBook experts(model, plan, kernels, book);
-  const LayerBuilder builder(model, plan, book, kind == model::LayerKind::kExpert ? &experts : nullptr);
+  std::optional<ExpertBook> experts;
+  if (kind == model::LayerKind::kExpert) experts.emplace(model, plan, kernels, book);
+  const LayerBuilder builder(model, plan, book, experts ? &*experts : nullptr);
   const auto ready = [&](Pass pass) {
     return simplify(std::move(pass), plan.tensor_parallel, plan.overlap_tensor_communication);
   };
   LayerPasses passes;
   passes.forward = ready(builder.forward());
   passes.backward = ready(builder.backward());
+  if (plan.splits_backward()) passes.weights = ready(builder.weights());
   passes.recompute = with_cause(passes.forward, Cause::kRecompute);
   return passes;
 }

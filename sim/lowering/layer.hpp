@@ -74,6 +74,8 @@ struct LayerPasses {
   Pass forward;
   /// Input and weight gradients; with selective recomputation the attention core runs again inside.
   Pass backward;
+  /// Weight gradients, where the schedule has slots for them; backward is without them then.
+  Pass weights;
   /// What full recomputation runs again before backward.
   Pass recompute;
 };

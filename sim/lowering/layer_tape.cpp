@@ -110,6 +110,7 @@ TensorId LayerTape::norm(const std::string& name, TensorId input) {
 }
 
 void LayerTape::keep_for_gradients(Operation& operation, const LinearShape& linear) {
+  operation.has_weight = true;
   if (!plan_.lora.active() || linear.adapted) operation.keeps.push_back(operation.reads.front());
   if (!linear.adapted) return;
   operation.writes.push_back(tape_.tensor(operation.name + " adapter input", width(plan_.lora.rank)));
@@ -126,7 +127,7 @@ TensorId LayerTape::column_parallel(const std::string& name, TensorId input, con
   Operation operation{name, {input}, {}, {output}, {}, {gathered(name + " input")}, {whole}, repeat};
   // For the gradient of a weight; adapters need it as well.
   if (!plan_.lora.active() || linear.adapted)
-    operation.backward_buffers.push_back(gathered(name + " input again"));
+    operation.weight_buffers.push_back(gathered(name + " input again"));
   keep_for_gradients(operation, linear);
   tape_.add(std::move(operation));
   return output;
@@ -138,8 +139,8 @@ TensorId LayerTape::row_parallel(const std::string& name, TensorId input, const 
   const TensorId output = tape_.tensor(name + " output", residual_);
   const TensorId partial =
       tape_.tensor(name + " partial sums", shapes_.sequence_parallel ? shapes_.residual_bytes() : 0);
-  Operation operation{name,  {input}, {}, {output}, {}, {partial}, {gathered(name + " output gradient")},
-                      repeat};
+  Operation operation{name, {input}, {}, {output}, {}, {partial}, {}, repeat};
+  operation.gathered_gradient = {gathered(name + " output gradient")};
   keep_for_gradients(operation, linear);
   tape_.add(std::move(operation));
   return output;
@@ -357,10 +358,12 @@ Tape head_tape(const model::ModelSpec& model, const plan::ParallelPlan& plan) {
                                     stand_in ? shapes.vocab * shapes.hidden * shapes.element : 0);
   tape.set_input(input);
   tape.add({"final norm", {input}, {}, {normed}, {input}, {}, {}, {}});
-  Operation projection{"output projection", {normed}, {}, {logits}, {}, {gathered}, {partial, held}, {}};
+  Operation projection{"output projection", {normed}, {}, {logits}, {}, {gathered}, {partial}, {}};
+  projection.has_weight = true;
+  projection.weight_buffers.push_back(held);
   if (trained) {
     projection.keeps.push_back(normed);
-    projection.backward_buffers.push_back(again);
+    projection.weight_buffers.push_back(again);
   }
   // Its backward reads the gradient that is in the place of the logits.
   if (fused) projection.keeps.push_back(logits);

@@ -43,7 +43,10 @@ void apply_profile(std::int64_t stage, StageContext& context) {
           : static_cast<double>(plan::layers_of_stage(plan, context.model, stage));
   for (LayerPasses& layer : context.layer) {
     layer.forward = profiled("forward", layer.forward, Cause::kForward, profile.forward / layers);
-    layer.backward = profiled("backward", layer.backward, Cause::kBackward, profile.backward / layers);
+    const Seconds later = plan.splits_backward() ? profile.weight : 0;
+    layer.backward =
+        profiled("backward", layer.backward, Cause::kBackward, (profile.backward - later) / layers);
+    layer.weights = profiled("weight gradients", layer.weights, Cause::kBackward, later / layers);
     // The measured backward holds the time of recomputation, but its operations depend on what is recomputed.
     layer.recompute = profiled("recomputation", layer.recompute, Cause::kRecompute, 0);
   }
@@ -51,6 +54,7 @@ void apply_profile(std::int64_t stage, StageContext& context) {
   context.ends.embedding_backward.clear();
   context.ends.head_forward.clear();
   context.ends.head_backward.clear();
+  context.ends.head_weights.clear();
 }
 
 /// One GPU with its host, on which passes run one after the other.
@@ -225,6 +229,8 @@ Seconds single_gpu_time(const model::ModelSpec& model, const plan::ParallelPlan&
                         const hardware::GpuSpec& gpu) {
   plan::ParallelPlan single = plan::undivided(plan);
   single.recompute = {};
+  // One GPU has no bubble to put weight gradients into.
+  single.schedule = plan::ScheduleKind::kOneFOneB;
   single.sharding = plan::Sharding::kNone;
   single.offload = {};
   const cost::KernelModel kernels = kernel_model(gpu, single);

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <stdexcept>
 
 #include "sim/lowering/experts.hpp"
 #include "sim/lowering/lower.hpp"
@@ -67,6 +66,7 @@ StageLowering::StageLowering(const StageContext& context, std::int64_t stage, pr
       embedding_backward_(emit_.register_pass(context.ends.embedding_backward)),
       head_forward_(emit_.register_pass(context.ends.head_forward)),
       head_backward_(emit_.register_pass(context.ends.head_backward)),
+      head_weights_(emit_.register_pass(context.ends.head_weights)),
       layer_memory_(layer_memory(context, stage, emit_)),
       embedding_memory_(context.embedding_memory, "", emit_),
       head_memory_(context.head_memory, "", emit_) {
@@ -81,7 +81,9 @@ std::vector<StageLowering::Passes> StageLowering::register_layers() {
         emit_.register_pass(units_.beside_forward(layer.forward, context_.data_ring, context_.kernels));
     RegisteredPass backward =
         emit_.register_pass(units_.beside_backward(layer.backward, context_.data_ring, context_.kernels));
-    passes.push_back({std::move(forward), std::move(backward), emit_.register_pass(layer.recompute)});
+    RegisteredPass weights = emit_.register_pass(layer.weights);
+    passes.push_back(
+        {std::move(forward), std::move(backward), std::move(weights), emit_.register_pass(layer.recompute)});
   }
   return passes;
 }
@@ -113,8 +115,9 @@ void StageLowering::lower() {
   if (gathers_under_forward()) emit_parameter_gathers();
   const std::vector<Slot>& slots = context_.schedule.slots[static_cast<std::size_t>(stage_)];
   std::vector<std::size_t> last(static_cast<std::size_t>(context_.schedule.chunks), 0);
+  const SlotKind completing = context_.plan.splits_backward() ? SlotKind::kWeight : SlotKind::kBackward;
   for (std::size_t i = 0; i < slots.size(); ++i) {
-    if (slots[i].kind == SlotKind::kBackward) last[static_cast<std::size_t>(slots[i].chunk)] = i;
+    if (slots[i].kind == completing) last[static_cast<std::size_t>(slots[i].chunk)] = i;
   }
   for (std::size_t i = 0; i < slots.size(); ++i) {
     emit_slot(slots[i], last[static_cast<std::size_t>(slots[i].chunk)] == i);
@@ -166,16 +169,22 @@ void StageLowering::await_parameters(const Slot& slot, std::int64_t layer) {
   emit_.wait(Stream::kCompute, ready[index], Cause::kDataCommunication);
 }
 
-void StageLowering::emit_slot(const Slot& slot, bool last_backward) {
-  if (slot.kind == SlotKind::kWeight) throw std::logic_error("weight slots can't be lowered yet");
-  const bool forward = slot.kind == SlotKind::kForward;
+void StageLowering::emit_slot(const Slot& slot, bool completes) {
   emit_.enter_slot();
   emit_arrival(slot);
-  emit_.begin_slot(forward ? 'F' : 'B', slot.micro_batch, slot.chunk);
-  if (forward) {
-    emit_forward(slot);
-  } else {
-    emit_backward(slot, last_backward);
+  switch (slot.kind) {
+    case SlotKind::kForward:
+      emit_.begin_slot('F', slot.micro_batch, slot.chunk);
+      emit_forward(slot);
+      break;
+    case SlotKind::kBackward:
+      emit_.begin_slot('B', slot.micro_batch, slot.chunk);
+      emit_backward(slot, completes);
+      break;
+    case SlotKind::kWeight:
+      emit_.begin_slot('W', slot.micro_batch, slot.chunk);
+      emit_weights(slot, completes);
+      break;
   }
   emit_.end_slot();
   emit_transfer(slot);
@@ -185,6 +194,7 @@ void StageLowering::emit_slot(const Slot& slot, bool last_backward) {
 /// Waits for the slot's input. Without sequence parallelism the message holds 1/t of the tensor, and the
 /// ranks of the stage gather the rest from each other (Narayanan et al. 2021, section 4.1).
 void StageLowering::emit_arrival(const Slot& slot) {
+  if (slot.kind == SlotKind::kWeight) return;
   const bool forward = slot.kind == SlotKind::kForward;
   if (forward ? is_first(slot.chunk) : is_last(slot.chunk)) return;
   emit_.receive(message(forward, slot.micro_batch, slot.chunk));
@@ -198,6 +208,7 @@ void StageLowering::emit_arrival(const Slot& slot) {
 }
 
 void StageLowering::emit_transfer(const Slot& slot) {
+  if (slot.kind == SlotKind::kWeight) return;
   const bool forward = slot.kind == SlotKind::kForward;
   if (forward ? is_last(slot.chunk) : is_first(slot.chunk)) return;
   const Shapes& shapes = context_.shapes;
@@ -244,31 +255,70 @@ void StageLowering::emit_layers_forward(const Slot& slot) {
   emit_.enter_layer(Emitter::kNoLayer);
 }
 
-void StageLowering::emit_backward(const Slot& slot, bool last_backward) {
+void StageLowering::emit_backward(const Slot& slot, bool completes) {
   units_.begin_backward(slot.micro_batch);
-  if (is_last(slot.chunk)) emit_head_backward(last_backward);
-  emit_layers_backward(slot.chunk, last_backward);
+  if (is_last(slot.chunk)) emit_head_backward(completes);
+  emit_layers_backward(slot.chunk, completes);
   if (is_first(slot.chunk)) {
     embedding_memory_.backward();
     emit_.emit(embedding_backward_);
-    gradients_ready(trained_of(embedding_parameters_per_rank(context_.model, context_.plan), context_.plan),
-                    0, last_backward);
+    embedding_gradients_ready(completes);
   }
   units_.end_backward();
-  if (!last_backward) return;
+  if (completes) flush_buckets();
+}
+
+void StageLowering::emit_head_backward(bool completes) {
+  if (context_.plan.splits_backward()) {
+    head_memory_.input_gradients();
+  } else {
+    head_memory_.backward();
+  }
+  emit_.emit(head_backward_);
+  head_gradients_ready(completes);
+}
+
+/// In the order of backward. The embedding has no gradient but its weight's, which backward has made.
+void StageLowering::emit_weights(const Slot& slot, bool completes) {
+  if (is_last(slot.chunk)) {
+    head_memory_.weight_gradients();
+    emit_.emit(head_weights_);
+    head_gradients_ready(completes);
+  }
+  const std::int64_t first = first_layer_of(slot.chunk);
+  for (std::int64_t layer = layers_of(slot.chunk) - 1; layer >= 0; --layer) {
+    emit_.enter_layer(first + layer);
+    memory_of(slot.chunk, layer).weight_gradients();
+    emit_.emit(passes_of(first + layer).weights);
+    layer_gradients_ready(first + layer, completes);
+  }
+  emit_.enter_layer(Emitter::kNoLayer);
+  if (is_first(slot.chunk)) embedding_gradients_ready(completes);
+  if (completes) flush_buckets();
+}
+
+void StageLowering::head_gradients_ready(bool completes) {
+  const bool copy = context_.plan.pipeline_parallel > 1;
+  gradients_ready(trained_of(head_parameters_per_rank(context_.model, context_.plan, copy), context_.plan), 0,
+                  completes);
+}
+
+void StageLowering::embedding_gradients_ready(bool completes) {
+  gradients_ready(trained_of(embedding_parameters_per_rank(context_.model, context_.plan), context_.plan), 0,
+                  completes);
+}
+
+void StageLowering::layer_gradients_ready(std::int64_t layer, bool completes) {
+  gradients_ready(shared_parameters_of(layer), expert_parameters_of(layer), completes);
+}
+
+void StageLowering::flush_buckets() {
   flush_expert_bucket();
   flush_bucket();
 }
 
-void StageLowering::emit_head_backward(bool last_backward) {
-  head_memory_.backward();
-  emit_.emit(head_backward_);
-  const bool copy = context_.plan.pipeline_parallel > 1;
-  gradients_ready(trained_of(head_parameters_per_rank(context_.model, context_.plan, copy), context_.plan), 0,
-                  last_backward);
-}
-
-void StageLowering::emit_layers_backward(std::int64_t chunk, bool last_backward) {
+void StageLowering::emit_layers_backward(std::int64_t chunk, bool completes) {
+  const bool split = context_.plan.splits_backward();
   const std::int64_t first = first_layer_of(chunk);
   std::int64_t end = layers_of(chunk);
   while (end > 0) {
@@ -288,10 +338,10 @@ void StageLowering::emit_layers_backward(std::int64_t chunk, bool last_backward)
     }
     for (std::int64_t layer = end - 1; layer >= begin; --layer) {
       emit_.enter_layer(first + layer);
-      memory_of(chunk, layer).backward();
+      TapeEmitter& memory = memory_of(chunk, layer);
+      split ? memory.input_gradients() : memory.backward();
       emit_.emit(passes_of(first + layer).backward);
-      gradients_ready(shared_parameters_of(first + layer), expert_parameters_of(first + layer),
-                      last_backward);
+      layer_gradients_ready(first + layer, completes);
     }
     units_.after_backward(begin);
     end = begin;
@@ -299,8 +349,8 @@ void StageLowering::emit_layers_backward(std::int64_t chunk, bool last_backward)
   emit_.enter_layer(Emitter::kNoLayer);
 }
 
-void StageLowering::gradients_ready(std::int64_t parameters, std::int64_t experts, bool last_backward) {
-  if (!last_backward || units_.active()) return;
+void StageLowering::gradients_ready(std::int64_t parameters, std::int64_t experts, bool completes) {
+  if (!completes || units_.active()) return;
   expert_bucket_ += experts;
   bucket_ += parameters;
   if (!context_.plan.overlap_gradient_reduction) return;

@@ -50,23 +50,30 @@ class StageLowering {
   void emit_parameter_gathers();
   /// Lets the first micro-batch wait for the parameters of a layer.
   void await_parameters(const schedule::Slot& slot, std::int64_t layer);
-  void emit_slot(const schedule::Slot& slot, bool last_backward);
+  void emit_slot(const schedule::Slot& slot, bool completes);
   void emit_forward(const schedule::Slot& slot);
-  void emit_backward(const schedule::Slot& slot, bool last_backward);
+  /// `completes` says whether a slot is the last that adds to the gradients of its chunk.
+  void emit_backward(const schedule::Slot& slot, bool completes);
+  /// Weight gradients that backward has left for later.
+  void emit_weights(const schedule::Slot& slot, bool completes);
   void emit_layers_forward(const schedule::Slot& slot);
-  void emit_layers_backward(std::int64_t chunk, bool last_backward);
+  void emit_layers_backward(std::int64_t chunk, bool completes);
   /// Memory of a layer of a chunk.
   TapeEmitter& memory_of(std::int64_t chunk, std::int64_t layer) {
     return layer_memory_[static_cast<std::size_t>(chunk)][static_cast<std::size_t>(layer)];
   }
-  void emit_head_backward(bool last_backward);
+  void emit_head_backward(bool completes);
+  void head_gradients_ready(bool completes);
+  void embedding_gradients_ready(bool completes);
+  void layer_gradients_ready(std::int64_t layer, bool completes);
   void emit_transfer(const schedule::Slot& slot);
   void emit_arrival(const schedule::Slot& slot);
   void emit_step_end();
   void emit_optimizer(double held, double experts);
   /// Counts parameters whose gradients are complete, and starts a reduction when a bucket is full; those of
   /// routed experts, which fewer ranks hold, fill buckets of their own.
-  void gradients_ready(std::int64_t parameters, std::int64_t experts, bool last_backward);
+  void gradients_ready(std::int64_t parameters, std::int64_t experts, bool completes);
+  void flush_buckets();
   void flush_bucket();
   void flush_expert_bucket();
 
@@ -103,6 +110,7 @@ class StageLowering {
   struct Passes {
     RegisteredPass forward;
     RegisteredPass backward;
+    RegisteredPass weights;
     RegisteredPass recompute;
   };
   std::vector<Passes> register_layers();
@@ -124,6 +132,7 @@ class StageLowering {
   RegisteredPass embedding_backward_;
   RegisteredPass head_forward_;
   RegisteredPass head_backward_;
+  RegisteredPass head_weights_;
   /// By chunk and layer.
   std::vector<std::vector<TapeEmitter>> layer_memory_;
   TapeEmitter embedding_memory_;

@@ -57,7 +57,10 @@ class Tape::Walk {
 
   void forward();
   void backward();
-  MemoryTrace trace() { return std::move(trace_); }
+  /// Backward that leaves weights for later, and the gradients of these.
+  void backward_of_inputs();
+  void backward_of_weights();
+  MemoryTrace trace() { return std::exchange(trace_, {}); }
 
  private:
   Bytes bytes_of(TensorId tensor, Part part) const {
@@ -71,6 +74,9 @@ class Tape::Walk {
   void release_value(TensorId tensor);
   void run_forward(const Operation& operation, MemoryCategory kept);
   void run_backward(std::size_t index);
+  bool gathers_gradient(const Operation& operation) const;
+  /// Drops what an operation has kept for its backward.
+  void release_kept(const Operation& operation);
   /// Runs operations again whose outputs are needed and gone.
   void repeat_for(std::size_t index);
   void repeat(std::size_t index, std::size_t current);
@@ -99,6 +105,8 @@ class Tape::Walk {
   MemoryCategory kept_category_;
   MemoryTrace trace_;
   bool backward_ = false;
+  /// Whether gradients of weights are left for later.
+  bool puts_off_ = false;
   std::vector<bool> alive_;
   /// Operations of forward that have yet to read a tensor, and operations whose backward needs it.
   std::vector<int> readers_;
@@ -212,9 +220,16 @@ void Tape::Walk::forward() {
 }
 
 void Tape::Walk::add_gradient(TensorId tensor) {
-  const bool first = gradient_[tensor] == kNoTensor;
-  allocate(tensor, first ? kGradient : kTerm, MemoryCategory::kTemporary);
-  if (!first) return;
+  const TensorId storage = gradient_[tensor];
+  const bool first = storage == kNoTensor;
+  if (!first) allocate(tensor, kTerm, MemoryCategory::kTemporary);
+  // A sum takes the place of its first term, unless somebody waits to read that.
+  const bool in_place = !first && (!puts_off_ || sharers_[storage] == 1 || storage == tensor);
+  if (in_place) return;
+  if (!first) --sharers_[storage];
+  const std::size_t source = writer(tensor);
+  const bool stays = puts_off_ && source < tape_.operations_.size() && tape_.operations_[source].has_weight;
+  allocate(tensor, kGradient, stays ? MemoryCategory::kActivations : MemoryCategory::kTemporary);
   gradient_[tensor] = tensor;
   ++sharers_[tensor];
 }
@@ -267,17 +282,23 @@ void Tape::Walk::run_backward(std::size_t index) {
   const Operation& operation = tape_.operations_[index];
   repeat_for(index);
   std::vector<TensorId> terms;
-  with_buffers(operation.backward_buffers, [&] {
+  const bool put_off = puts_off_ && operation.has_weight;
+  std::vector<TensorId> buffers = operation.backward_buffers;
+  if (!put_off)
+    buffers.insert(buffers.end(), operation.weight_buffers.begin(), operation.weight_buffers.end());
+  for (const TensorId buffer : operation.gathered_gradient)
+    allocate(buffer, kValue, tape_.tensors_[buffer].category);
+  with_buffers(buffers, [&] {
     for (const TensorId tensor : operation.reads) {
       if (gradient_[tensor] != kNoTensor) terms.push_back(tensor);
       add_gradient(tensor);
     }
     for (const TensorId tensor : operation.adds) share_gradient(tensor, operation.writes.front());
   });
-  for (const TensorId tensor : operation.writes) release_gradient(tensor);
-  for (const TensorId tensor : operation.keeps) {
-    --claims_[tensor];
-    release_value(tensor);
+  if (!put_off) {
+    release_kept(operation);
+  } else if (gathers_gradient(operation)) {
+    release_gradient(operation.writes.front());
   }
   if (operation.repeat != Repeat::kNever) {
     for (const TensorId tensor : operation.reads) {
@@ -287,6 +308,35 @@ void Tape::Walk::run_backward(std::size_t index) {
     }
   }
   for (const TensorId tensor : terms) free(tensor, kTerm);
+}
+
+bool Tape::Walk::gathers_gradient(const Operation& operation) const {
+  const std::vector<TensorId>& gathered = operation.gathered_gradient;
+  return std::any_of(gathered.begin(), gathered.end(),
+                     [this](TensorId buffer) { return bytes_of(buffer, kValue) > 0; });
+}
+
+void Tape::Walk::release_kept(const Operation& operation) {
+  for (const TensorId buffer : operation.gathered_gradient) free(buffer, kValue);
+  for (const TensorId tensor : operation.writes) release_gradient(tensor);
+  for (const TensorId tensor : operation.keeps) {
+    --claims_[tensor];
+    release_value(tensor);
+  }
+}
+
+void Tape::Walk::backward_of_inputs() {
+  puts_off_ = true;
+  backward();
+}
+
+/// In the order in which backward has left them.
+void Tape::Walk::backward_of_weights() {
+  for (std::size_t i = tape_.operations_.size(); i > 0; --i) {
+    const Operation& operation = tape_.operations_[i - 1];
+    if (!operation.has_weight) continue;
+    with_buffers(operation.weight_buffers, [&] { release_kept(operation); });
+  }
 }
 
 void Tape::Walk::backward() {
@@ -317,6 +367,16 @@ MemoryTrace Tape::backward() const {
   return walk.trace();
 }
 
+std::array<MemoryTrace, 2> Tape::split_backward() const {
+  Walk walk(*this, Keep::kAll, MemoryCategory::kActivations, false);
+  std::array<MemoryTrace, 2> parts;
+  walk.backward_of_inputs();
+  parts[0] = walk.trace();
+  walk.backward_of_weights();
+  parts[1] = walk.trace();
+  return parts;
+}
+
 TapeTraces::TapeTraces(const Tape& tape)
     : forward(tape.forward()),
       forward_keeping_input(tape.has_input() ? tape.forward(Keep::kInput) : MemoryTrace{}),
@@ -325,6 +385,9 @@ TapeTraces::TapeTraces(const Tape& tape)
       again_after_kept_input(tape.has_input() ? tape.again(true) : MemoryTrace{}),
       backward(tape.backward()),
       texts(tape.names()) {
+  std::array<MemoryTrace, 2> parts = tape.split_backward();
+  input_gradients = std::move(parts[0]);
+  weight_gradients = std::move(parts[1]);
   for (std::size_t name = 0; name < texts.size(); ++name) texts[name] = tape.text(name);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -45,6 +46,12 @@ struct Operation {
   Repeat repeat = Repeat::kNever;
   /// Inputs without a gradient.
   std::vector<TensorId> looks_at = {};
+  /// Whether what it keeps is for the gradient of a weight, which can be put off.
+  bool has_weight = false;
+  /// Backward's memory that is for the weight's gradient alone; and what the output's gradient is gathered
+  /// into, which that gradient needs in its place.
+  std::vector<TensorId> weight_buffers = {};
+  std::vector<TensorId> gathered_gradient = {};
 };
 
 /// One allocation or free. A name says which tensor of the tape it is, and whether the tensor itself or a
@@ -94,6 +101,9 @@ class Tape {
   MemoryTrace again(bool input_kept) const;
   /// Backward after a forward that kept all.
   MemoryTrace backward() const;
+  /// The same in two parts: gradients of inputs, and later those of weights, until which their inputs and the
+  /// gradients of their outputs stay.
+  std::array<MemoryTrace, 2> split_backward() const;
 
   /// Bytes that are kept from forward to backward.
   Bytes kept() const;
@@ -133,6 +143,9 @@ struct TapeTraces {
   MemoryTrace again;
   MemoryTrace again_after_kept_input;
   MemoryTrace backward;
+  /// Of a backward in two parts.
+  MemoryTrace input_gradients;
+  MemoryTrace weight_gradients;
   /// Texts by name.
   std::vector<std::string> texts;
 };

@@ -20,6 +20,9 @@ class TapeEmitter {
   /// Forward run again; the input is there already if it was kept.
   void again(bool input_kept);
   void backward() { emit(traces_->backward); }
+  /// Backward in two parts.
+  void input_gradients() { emit(traces_->input_gradients); }
+  void weight_gradients() { emit(traces_->weight_gradients); }
 
  private:
   static constexpr std::uint32_t kUnnamed = 0xffffffff;

@@ -29,6 +29,12 @@ double attention_weights(const ModelSpec& model) {
   return into_queries + h * (keys + rotated) + keys * (heads * unrotated + out) + out * h;
 }
 
+/// Latents and what is made of them have no biases (Megatron-LM's MLASelfAttention).
+double attention_biases(const ModelSpec& model) {
+  const double projections = static_cast<double>(model.query_width() + 2 * model.key_value_width());
+  return (model.latent.active() ? 0.0 : projections) + static_cast<double>(model.hidden_size);
+}
+
 /// Weights of the RMS norms of latents.
 double latent_norms(const ModelSpec& model) {
   return static_cast<double>(model.latent.query_rank + model.latent.key_value_rank);
@@ -67,10 +73,7 @@ std::int64_t ModelSpec::layers_of(LayerKind kind) const {
 double layer_parameters(const ModelSpec& model, LayerKind kind) {
   const double h = static_cast<double>(model.hidden_size);
   double weights = attention_weights(model) + latent_norms(model);
-  if (model.linear_bias) {
-    weights +=
-        static_cast<double>(model.query_width()) + 2.0 * static_cast<double>(model.key_value_width()) + h;
-  }
+  if (model.linear_bias) weights += attention_biases(model);
   if (kind == LayerKind::kDense) {
     weights += mlp_parameters(model, model.intermediate_size);
   } else {
@@ -124,7 +127,7 @@ Flops weight_flops(const ModelSpec& model) {
   const Experts& experts = model.experts;
   if (experts.active()) {
     const double visited =
-        static_cast<double>(experts.per_token) * static_cast<double>(experts.intermediate_size) +
+        experts.sent_share() * static_cast<double>(experts.per_token * experts.intermediate_size) +
         static_cast<double>(experts.shared_intermediate_size);
     const double router = h * static_cast<double>(experts.count);
     const auto routed = static_cast<double>(model.layers_of(LayerKind::kExpert));

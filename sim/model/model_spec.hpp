@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -39,6 +40,8 @@ struct Experts {
   double imbalance = 1.0;
 
   bool active() const { return count > 0; }
+  /// Share of all copies of tokens that their experts take, 0 to 1; the rest is dropped.
+  double sent_share() const { return capacity_factor > 0 ? std::min(1.0, capacity_factor) : 1.0; }
 };
 
 /// Which of its two kinds a layer is.
@@ -137,8 +140,9 @@ double active_parameters(const ModelSpec& model);
 
 /// Model FLOPs of one training step over `sequences` sequences: forward plus twice that for backward,
 /// attention counted in full (not halved for the causal mask), recomputation not counted. Of routed experts
-/// those count that tokens visit, and the router. For a GPT with intermediate_size = 4h this is 72 B L s h^2
-/// (1 + s/6h + V/12hL) of Korthikanti et al. 2022 (arXiv 2205.05198).
+/// those count that tokens visit, but for copies that are dropped, and the router. For a GPT with
+/// intermediate_size = 4h this is 72 B L s h^2 (1 + s/6h + V/12hL) of Korthikanti et al. 2022 (arXiv
+/// 2205.05198).
 Flops model_flops(const ModelSpec& model, double sequences);
 
 /// What of that weight gradients take: a third of all multiplies with weights. Not computed where weights are

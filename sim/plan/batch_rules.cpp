@@ -69,18 +69,26 @@ void check_activations(const Facts& facts, Problems& problems) {
 /// Micro-batches times layers that a program may hold; a step of GPT-3 175B has about 10^4 to 10^5.
 constexpr std::int64_t kMostLayerPasses = 4'000'000;
 
+/// Instructions of a layer grow with the steps of ring attention.
+std::int64_t parts_of_layer(const ParallelPlan& plan) {
+  const bool ring = plan.context_communication == ContextCommunication::kP2p;
+  return ring ? std::max<std::int64_t>(1, plan.context_parallel) : 1;
+}
+
 /// A program has an instruction for every layer of every micro-batch, so there must be an end to them.
 void check_program_size(const Facts& facts, Problems& problems) {
   const ParallelPlan& plan = facts.plan;
   const std::int64_t layers = std::max(facts.model.num_layers, plan.virtual_stages());
-  const std::int64_t most = kMostLayerPasses / layers;
+  const std::int64_t most = kMostLayerPasses / layers / parts_of_layer(plan);
   if (plan.data_parallel < 1 || plan.micro_batches() <= most) return;
-  problems.push_back({"plan.global_batch_size", text(plan.global_batch_size) + " makes " +
-                                                    text(plan.micro_batches()) +
-                                                    " micro-batches a step, and with " + text(layers) +
-                                                    " layers that is more than can be simulated; at most " +
-                                                    text(most) + " micro-batches here, a batch of " +
-                                                    text(most * plan.micro_batch_size * plan.data_parallel)});
+  const std::string parts_text =
+      parts_of_layer(plan) > 1 ? " in " + text(parts_of_layer(plan)) + " parts each" : "";
+  problems.push_back(
+      {"plan.global_batch_size", text(plan.global_batch_size) + " makes " + text(plan.micro_batches()) +
+                                     " micro-batches a step, and with " + text(layers) + " layers" +
+                                     parts_text + " that is more than can be simulated; at most " +
+                                     text(most) + " micro-batches here, a batch of " +
+                                     text(most * plan.micro_batch_size * plan.data_parallel)});
 }
 
 }  // namespace
@@ -98,7 +106,7 @@ std::vector<Rule> batch_rules() {
       {{"plan.micro_batch_size", "model"}, check_activations},
       {{"gpus", "plan.tensor_parallel", "plan.context_parallel", "plan.pipeline_parallel",
         "plan.virtual_pipeline", "plan.data_parallel", "plan.micro_batch_size", "plan.global_batch_size",
-        "plan.gradient_accumulation", "model"},
+        "plan.gradient_accumulation", "plan.context_communication", "model"},
        check_program_size},
   };
 }

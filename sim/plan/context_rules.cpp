@@ -91,7 +91,7 @@ void check_attention(const Facts& facts, Problems& problems) {
 }
 
 void check_latents(const Facts& facts, Problems& problems) {
-  if (facts.plan.context_parallel < 2 || !facts.model.latent.active() || facts.model.experts.active()) return;
+  if (facts.plan.context_parallel < 2 || !facts.model.latent.active()) return;
   problems.push_back({"plan.context_parallel",
                       "sharing each sequence of a model with latent attention is not supported by this "
                       "version; legal here: 1"});
@@ -108,7 +108,7 @@ std::vector<Rule> context_rules() {
         "model.num_attention_heads", "model.num_key_value_heads"},
        check_exchanged_heads},
       {{"plan.context_parallel", "model.attention"}, check_attention},
-      {{"plan.context_parallel", "model.latent_attention", "model.experts"}, check_latents},
+      {{"plan.context_parallel", "model.latent_attention"}, check_latents},
   };
 }
 

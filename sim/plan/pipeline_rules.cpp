@@ -123,6 +123,28 @@ void check_profile(const Facts& facts, Problems& problems) {
   }
 }
 
+/// What is not modelled together with weight gradients in slots of their own.
+void check_split_backward(const Facts& facts, Problems& problems) {
+  const ParallelPlan& plan = facts.plan;
+  if (!plan.splits_backward()) return;
+  const auto refuse = [&](const std::string& what) {
+    problems.push_back({"plan.schedule", to_string(plan.schedule) + " with " + what +
+                                             " is not supported by this version; write schedule: 1f1b"});
+  };
+  if (facts.model.experts.active()) refuse("experts");
+  if (facts.model.latent.active()) refuse("latent attention");
+  if (plan.lora.active()) refuse("low-rank adaptation");
+  if (plan.works_by_units()) refuse(to_string(plan.sharding));
+  for (std::size_t i = 0; i < plan.profile.size(); ++i) {
+    if (plan.profile[i].weight > 0) continue;
+    problems.push_back({plan.profile.size() == 1 ? "plan.profile"
+                                                 : "plan.profile[" + text(static_cast<std::int64_t>(i)) + "]",
+                        to_string(plan.schedule) +
+                            " puts weight gradients off, so that it must be known what they take; give "
+                            "weight, a part of backward"});
+  }
+}
+
 void check_parameter_gather(const Facts& facts, Problems& problems) {
   const ParallelPlan& plan = facts.plan;
   if (!plan.overlap_parameter_gather || plan.sharding == Sharding::kZero1) return;
@@ -188,6 +210,9 @@ std::vector<Rule> pipeline_rules() {
         "plan.profile"},
        check_profile},
       {{"plan.sharding", "plan.pipeline_parallel", "plan.recompute"}, check_sharding},
+      {{"plan.schedule", "plan.sharding", "plan.lora", "plan.profile", "model.experts",
+        "model.latent_attention"},
+       check_split_backward},
       {{"plan.sharding", "plan.overlap_parameter_gather"}, check_parameter_gather},
       {{"gpus", "plan.sharding", "plan.data_parallel", "plan.tensor_parallel", "plan.context_parallel",
         "plan.pipeline_parallel", "cluster.gpus_per_node"},

@@ -81,14 +81,17 @@ ParallelPlan undivided(ParallelPlan plan) {
 }
 
 ExpertCoordinates expert_coordinates_of(const ParallelPlan& plan, const Coordinates& at) {
-  const std::int64_t place = at.tensor + plan.tensor_parallel * at.data;
+  const std::int64_t place =
+      at.tensor + plan.tensor_parallel * (at.context + plan.context_parallel * at.data);
   const std::int64_t tensor = plan.expert_tensor();
   return {place % tensor, place / tensor % plan.expert_parallel, place / (tensor * plan.expert_parallel)};
 }
 
 Coordinates coordinates_of(const ParallelPlan& plan, const ExpertCoordinates& at, std::int64_t stage) {
   const std::int64_t place = at.tensor + plan.expert_tensor() * (at.expert + plan.expert_parallel * at.data);
-  return {place % plan.tensor_parallel, place / plan.tensor_parallel, stage};
+  const std::int64_t sequence = place / plan.tensor_parallel;
+  return {place % plan.tensor_parallel, sequence / plan.context_parallel, stage,
+          sequence % plan.context_parallel};
 }
 
 std::int64_t gpu_of(const ParallelPlan& plan, std::int64_t rank, std::int64_t gpus_per_node) {
@@ -142,6 +145,10 @@ std::string to_string(ScheduleKind kind) {
       return "1f1b";
     case ScheduleKind::kInterleaved:
       return "interleaved";
+    case ScheduleKind::kZeroBubbleH1:
+      return "zb-h1";
+    case ScheduleKind::kZeroBubbleH2:
+      return "zb-h2";
   }
   return "";
 }

@@ -14,8 +14,8 @@
 
 namespace trainsim::plan {
 
-/// Pipeline schedule.
-enum class ScheduleKind { kGpipe, kOneFOneB, kInterleaved };
+/// Pipeline schedule. The zero-bubble ones (Qi et al. 2023, arXiv 2401.10241) put weight gradients off.
+enum class ScheduleKind { kGpipe, kOneFOneB, kInterleaved, kZeroBubbleH1, kZeroBubbleH2 };
 /// What backward recomputes. Selective recomputes the attention core (scores, softmax, dropout, values).
 enum class RecomputeGranularity { kNone, kSelective, kFull };
 /// Which layers full recomputation covers: every `layers`-th boundary is kept (uniform), or the first
@@ -145,6 +145,8 @@ struct StageProfile {
   Seconds forward = 0;
   /// The whole backward, weight gradients included.
   Seconds backward = 0;
+  /// What of that weight gradients take; 0 = not measured.
+  Seconds weight = 0;
 };
 
 /// A parallelism plan, resolved: every field has its final value.
@@ -230,6 +232,10 @@ struct ParallelPlan {
   const StageProfile& profile_of(std::int64_t stage) const {
     return profile.size() == 1 ? profile.front() : profile.at(static_cast<std::size_t>(stage));
   }
+  /// Whether weight gradients have slots of their own.
+  bool splits_backward() const {
+    return schedule == ScheduleKind::kZeroBubbleH1 || schedule == ScheduleKind::kZeroBubbleH2;
+  }
   /// Micro-batches of one step on one pipeline, m.
   std::int64_t micro_batches() const { return global_batch_size / (micro_batch_size * data_parallel); }
   /// Ranks that hold the same parameters and add up their gradients: data-parallel ones, and the
@@ -246,10 +252,10 @@ struct ParallelPlan {
   std::int64_t expert_tensor() const {
     return expert_tensor_parallel > 0 ? expert_tensor_parallel : tensor_parallel;
   }
-  /// Ranks of a stage that hold the same experts: expert data parallelism.
-  std::int64_t expert_data_parallel() const {
-    return tensor_parallel * data_parallel / (expert_tensor() * expert_parallel);
-  }
+  /// Ranks of a stage, all of which hold experts.
+  std::int64_t expert_ranks() const { return tensor_parallel * context_parallel * data_parallel; }
+  /// Those that hold the same experts: expert data parallelism.
+  std::int64_t expert_data_parallel() const { return expert_ranks() / (expert_tensor() * expert_parallel); }
   /// Whether ranks of a stage hold different experts, or share them otherwise than the rest of a layer.
   bool spreads_experts() const { return expert_parallel > 1 || expert_tensor() != tensor_parallel; }
   /// Ranks over which the state of experts is sharded.

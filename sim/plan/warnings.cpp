@@ -81,6 +81,12 @@ void warn_of_few_micro_batches(const ParallelPlan& plan, Problems& warnings) {
                                      "micro-batches fill the pipeline"});
 }
 
+void warn_of_idle_imbalance(const ParallelPlan& plan, const ModelSpec& model, Problems& warnings) {
+  if (!model.experts.active() || model.experts.imbalance == 1.0 || plan.expert_parallel > 1) return;
+  warnings.push_back({"model.experts.imbalance",
+                      "has no effect with expert_parallel 1, where each rank has all experts of its tokens"});
+}
+
 bool crosses_nodes(const ParallelPlan& plan, const ClusterSpec& cluster) {
   return plan.gpus > cluster.gpus_per_node &&
          plan.data_context_ranks() > data_ranks_in_node(plan, cluster.gpus_per_node);
@@ -91,6 +97,16 @@ void warn_of_speedups_of_measured_times(const ParallelPlan& plan, Problems& warn
   for (const OpClass op : kAllOpClasses) {
     if (op == OpClass::kOptimizer || plan.op_speedups.of(op) == 1.0) continue;
     warnings.push_back({std::string("op.") + to_string(op), "has no effect on the times of plan.profile"});
+  }
+}
+
+void warn_of_idle_weight_times(const ParallelPlan& plan, Problems& warnings) {
+  if (plan.splits_backward()) return;
+  for (const StageProfile& times : plan.profile) {
+    if (times.weight == 0) continue;
+    warnings.push_back({"plan.profile", "weight has no effect with schedule " + to_string(plan.schedule) +
+                                            ", which runs weight gradients in its backward"});
+    return;
   }
 }
 
@@ -164,10 +180,12 @@ Problems warnings(const ParallelPlan& plan, const ModelSpec& model, const Cluste
   warn_of_idle_sequence_parallel(plan, warnings);
   warn_of_idle_context_communication(plan, warnings);
   warn_of_split_contexts(plan, cluster, warnings);
+  warn_of_idle_imbalance(plan, model, warnings);
   warn_of_no_steady_state(plan, warnings);
   warn_of_few_micro_batches(plan, warnings);
   warn_of_fast_network(cluster, warnings);
   warn_of_speedups_of_measured_times(plan, warnings);
+  warn_of_idle_weight_times(plan, warnings);
   warn_of_shards_of_one(plan, warnings);
   warn_of_shared_nics(plan, cluster, warnings);
   warn_of_oversubscription(plan, cluster, warnings);

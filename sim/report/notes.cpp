@@ -29,6 +29,9 @@ std::string closed_form(const Summary& summary) {
   const plan::ParallelPlan& plan = summary.plan;
   const std::string p = std::to_string(plan.pipeline_parallel);
   const std::string m = std::to_string(plan.micro_batches());
+  if (plan.splits_backward())
+    return "(p-1)/(3m+p-1) with p=" + p + ", m=" + m +
+           ", and forward, input gradients and weight gradients of equal length";
   if (plan.virtual_pipeline == 1) return "(p-1)/(m+p-1) with p=" + p + ", m=" + m;
   return "(p-1)/(v·m+p-1) with p=" + p + ", m=" + m + ", v=" + std::to_string(plan.virtual_pipeline);
 }

@@ -101,7 +101,9 @@ std::string plan_label(const plan::ParallelPlan& plan) {
                      " PP" + std::to_string(plan.pipeline_parallel);
   if (plan.virtual_pipeline > 1) text += " VPP" + std::to_string(plan.virtual_pipeline);
   text += (plan.context_parallel > 1 ? " CP" + std::to_string(plan.context_parallel) : "") + " DP" +
-          std::to_string(plan.data_parallel) + ", micro-batch " + std::to_string(plan.micro_batch_size);
+          std::to_string(plan.data_parallel) +
+          (plan.expert_parallel > 1 ? " EP" + std::to_string(plan.expert_parallel) : "") + ", micro-batch " +
+          std::to_string(plan.micro_batch_size);
   if (plan.pipeline_parallel > 1) text += ", " + plan::to_string(plan.schedule);
   return text + ", recompute " + search::to_string(plan.recompute) + ", sharding " +
          plan::to_string(plan.sharding);

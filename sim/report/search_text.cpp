@@ -50,7 +50,8 @@ std::string cells(const PlanResult& result, bool with_gpus, bool is_reference) {
           pad_left(std::to_string(plan.micro_batch_size), 4);
   text += "  " + pad_right(plan.pipeline_parallel > 1 ? plan::to_string(plan.schedule) : "-", 13) +
           pad_right(plan::to_string(plan.sharding), 10) + search::to_string(plan.recompute) +
-          (plan.context_parallel > 1 ? "  CP" + std::to_string(plan.context_parallel) : "") + "\n";
+          (plan.context_parallel > 1 ? "  CP" + std::to_string(plan.context_parallel) : "") +
+          (plan.expert_parallel > 1 ? "  EP" + std::to_string(plan.expert_parallel) : "") + "\n";
   return text;
 }
 

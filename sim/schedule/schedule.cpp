@@ -45,15 +45,24 @@ Schedule build(const plan::ParallelPlan& plan) {
       return one_f_one_b(plan.pipeline_parallel, plan.micro_batches());
     case plan::ScheduleKind::kInterleaved:
       return interleaved(plan.pipeline_parallel, plan.virtual_pipeline, plan.micro_batches());
+    case plan::ScheduleKind::kZeroBubbleH1:
+      return zero_bubble_h1(plan.pipeline_parallel, plan.micro_batches());
+    case plan::ScheduleKind::kZeroBubbleH2:
+      return zero_bubble_h2(plan.pipeline_parallel, plan.micro_batches());
   }
   assert(false && "unknown schedule");
   return {};
 }
 
 std::optional<double> bubble_ratio_theory(const plan::ParallelPlan& plan) {
-  const auto ratio = [&plan](std::int64_t chunks) {
+  // Of a micro-batch in so many parts of equal length, one of which a stage lags behind the one before.
+  const auto ratio = [&plan](std::int64_t parts) {
     const auto idle = static_cast<double>(plan.pipeline_parallel - 1);
-    return idle / (static_cast<double>(chunks * plan.micro_batches()) + idle);
+    return idle / (static_cast<double>(parts * plan.micro_batches()) + idle);
+  };
+  const std::int64_t stages = plan.pipeline_parallel;
+  const auto ratio_from = [&](std::int64_t fewest) {
+    return plan.micro_batches() < fewest ? std::nullopt : std::optional(ratio(3));
   };
   switch (plan.schedule) {
     case plan::ScheduleKind::kGpipe:
@@ -61,6 +70,10 @@ std::optional<double> bubble_ratio_theory(const plan::ParallelPlan& plan) {
       return ratio(1);
     case plan::ScheduleKind::kInterleaved:
       return ratio(plan.virtual_pipeline);
+    case plan::ScheduleKind::kZeroBubbleH1:
+      return ratio_from(stages);
+    case plan::ScheduleKind::kZeroBubbleH2:
+      return ratio_from(2 * stages - 1);
   }
   return std::nullopt;
 }

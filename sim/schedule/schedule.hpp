@@ -59,6 +59,14 @@ Schedule one_f_one_b(std::int64_t stages, std::int64_t micro_batches);
 /// Interleaved 1F1B in Megatron-LM's order; with one chunk it is plain 1F1B.
 /// REQUIRES: micro_batches % stages == 0 when chunks > 1.
 Schedule interleaved(std::int64_t stages, std::int64_t chunks, std::int64_t micro_batches);
+/// Zero-bubble schedules of Qi et al. 2023 (arXiv 2401.10241), section 2: 1F1B whose weight gradients are put
+/// off. H1 keeps 1F1B's warm-up, so that stage i (from 0) holds p - i micro-batches and weight gradients of i
+/// more; its bubble is (p-1)(T_F + T_B - T_W), T_B being the input gradients. H2 fills the bubble with as
+/// many forwards again: 2(p - i) - 1 micro-batches, weight gradients of 2i more, and a bubble of (p-1)(T_F +
+/// T_B - 2 T_W); stages then have none of their own if the three are equal and m >= 2p - 1. Legal for every
+/// p, m >= 1.
+Schedule zero_bubble_h1(std::int64_t stages, std::int64_t micro_batches);
+Schedule zero_bubble_h2(std::int64_t stages, std::int64_t micro_batches);
 /// The schedule that a legal plan asks for.
 Schedule build(const plan::ParallelPlan& plan);
 
@@ -68,7 +76,10 @@ Schedule build(const plan::ParallelPlan& plan);
 Problems check(const Schedule& schedule);
 
 /// Bubble ratio of equal stages with free communication, as a share of the whole time (docs/output.md):
-/// (p-1)/(m+p-1) for GPipe and 1F1B, (p-1)/(v*m+p-1) for interleaved; nothing when there is no closed form.
+/// (p-1)/(m+p-1) for GPipe and 1F1B, (p-1)/(v*m+p-1) for interleaved. For zero-bubble schedules with at least
+/// p (H1) or 2p - 1 (H2) micro-batches, and as long forwards, input gradients and weight gradients, it is
+/// (p-1)/(3m+p-1); what separates the two is that H2's stages only begin and end at different times. Nothing
+/// when there is no closed form.
 std::optional<double> bubble_ratio_theory(const plan::ParallelPlan& plan);
 
 /// Largest number of forwards whose backward has not run yet on a stage, in whole-stage micro-batches

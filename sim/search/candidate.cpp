@@ -20,7 +20,7 @@ auto key_of(const Recompute& recompute) {
   const bool selective = recompute.granularity == RecomputeGranularity::kSelective;
   const bool full = recompute.granularity == RecomputeGranularity::kFull;
   return std::tuple(recompute.granularity, selective && modules.core_attention, selective && modules.norm,
-                    selective && modules.activation, selective && modules.mlp,
+                    selective && modules.activation, selective && modules.mlp, selective && modules.experts,
                     full ? recompute.method : RecomputeMethod::kUniform, full ? recompute.layers : 0);
 }
 
@@ -61,7 +61,7 @@ bool same_settings(const Candidate& a, const Candidate& b) {
   const auto key = [](const Candidate& c) {
     return std::tuple(c.tensor_parallel, c.pipeline_parallel, c.virtual_pipeline, c.data_parallel,
                       c.micro_batch_size, c.schedule, c.sequence_parallel, c.sharding,
-                      c.recompute.fewest_layers, c.context_parallel);
+                      c.recompute.fewest_layers, c.context_parallel, c.expert_parallel);
   };
   return key(a) == key(b) && same(a.recompute.recompute, b.recompute.recompute);
 }
@@ -75,7 +75,7 @@ bool Base::is_open(const std::string& key) const {
 Candidate candidate_of(const ParallelPlan& plan) {
   return {plan.tensor_parallel,  plan.pipeline_parallel, plan.virtual_pipeline,  plan.data_parallel,
           plan.micro_batch_size, plan.schedule,          plan.sequence_parallel, {plan.recompute, false},
-          plan.sharding,         plan.context_parallel};
+          plan.sharding,         plan.context_parallel,  plan.expert_parallel};
 }
 
 ParallelPlan applied(const Candidate& candidate, ParallelPlan plan) {
@@ -98,6 +98,8 @@ ParallelPlan applied(const Candidate& candidate, ParallelPlan plan) {
   plan.recompute = candidate.recompute.recompute;
   plan.sharding = candidate.sharding;
   plan.context_parallel = candidate.context_parallel;
+  plan.expert_parallel = candidate.expert_parallel;
+  if (plan.expert_tensor_parallel > 1) plan.expert_tensor_parallel = candidate.tensor_parallel;
   return plan;
 }
 
@@ -107,6 +109,9 @@ std::vector<std::string> overrides_for(const Candidate& candidate, const Base& b
   Overrides overrides(base);
   overrides.set("plan.tensor_parallel", candidate.tensor_parallel, plan.tensor_parallel);
   overrides.set("plan.context_parallel", candidate.context_parallel, plan.context_parallel);
+  overrides.set("plan.expert_parallel", candidate.expert_parallel, plan.expert_parallel);
+  overrides.set("plan.expert_tensor_parallel", applied(candidate, plan).expert_tensor_parallel,
+                plan.expert_tensor_parallel);
   overrides.set("plan.pipeline_parallel", candidate.pipeline_parallel, plan.pipeline_parallel);
   overrides.set("plan.virtual_pipeline", candidate.virtual_pipeline, plan.virtual_pipeline);
   if (!base.is_open("plan.data_parallel"))
@@ -165,9 +170,9 @@ std::string to_string(const Recompute& recompute) {
 
 bool simpler(const ParallelPlan& a, const ParallelPlan& b) {
   const auto key = [](const ParallelPlan& p) {
-    return std::tuple(p.gpus, p.tensor_parallel, p.context_parallel, p.pipeline_parallel, p.virtual_pipeline,
-                      p.micro_batch_size, p.schedule != plan::ScheduleKind::kOneFOneB, p.schedule,
-                      key_of(p.recompute), p.sharding, p.sequence_parallel);
+    return std::tuple(p.gpus, p.tensor_parallel, p.context_parallel, p.pipeline_parallel, p.expert_parallel,
+                      p.virtual_pipeline, p.micro_batch_size, p.schedule != plan::ScheduleKind::kOneFOneB,
+                      p.schedule, key_of(p.recompute), p.sharding, p.sequence_parallel);
   };
   return key(a) < key(b);
 }

@@ -30,6 +30,7 @@ struct Candidate {
   RecomputeChoice recompute;
   plan::Sharding sharding = plan::Sharding::kNone;
   std::int64_t context_parallel = 1;
+  std::int64_t expert_parallel = 1;
 };
 
 /// What candidates are laid over: the resolved plan of a configuration, for its model and cluster.
@@ -48,7 +49,8 @@ struct Base {
 Candidate candidate_of(const plan::ParallelPlan& plan);
 
 /// A plan with the candidate's settings. A written layout of layers belongs to its own pipeline, and what is
-/// written with a stage of sharding (group, units, offload) to that; both are left out for others.
+/// written with a stage of sharding (group, units, offload) to that; both are left out for others. Experts
+/// that all tensor-parallel ranks share are shared by those of the candidate.
 plan::ParallelPlan applied(const Candidate& candidate, plan::ParallelPlan plan);
 
 /// The `--set` overrides that turn a configuration into the candidate; none for its own plan. What a value
@@ -64,8 +66,8 @@ std::string recompute_value(const plan::Recompute& recompute);
 std::string to_string(const plan::Recompute& recompute);
 
 /// Whether the first of two plans that are equally good comes first: less tensor parallelism, then pipeline
-/// parallelism, chunks, micro-batch, a simpler schedule, less recomputation, less sharding. A strict weak
-/// order.
+/// parallelism, spreading of experts, chunks, micro-batch, a simpler schedule, less recomputation, less
+/// sharding. A strict weak order.
 bool simpler(const plan::ParallelPlan& a, const plan::ParallelPlan& b);
 
 }  // namespace trainsim::search

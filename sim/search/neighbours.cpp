@@ -58,6 +58,7 @@ std::string change_text(const Candidate& from, const Candidate& to) {
   changes.add_count("tensor_parallel", from.tensor_parallel, to.tensor_parallel);
   changes.add_count("pipeline_parallel", from.pipeline_parallel, to.pipeline_parallel);
   changes.add_count("context_parallel", from.context_parallel, to.context_parallel);
+  changes.add_count("expert_parallel", from.expert_parallel, to.expert_parallel);
   changes.add_count("virtual_pipeline", from.virtual_pipeline, to.virtual_pipeline);
   changes.add_count("data_parallel", from.data_parallel, to.data_parallel);
   changes.add_count("micro_batch_size", from.micro_batch_size, to.micro_batch_size);
@@ -92,12 +93,12 @@ const std::vector<Switch> kSwitches = {
      }}};
 
 /// Recomputation from the least to the most.
-std::vector<Recompute> ladder() {
+std::vector<Recompute> ladder(const model::ModelSpec& model) {
   Recompute core{RecomputeGranularity::kSelective};
   Recompute small = core;
   small.modules = {true, false, true, true};
   Recompute mlp = core;
-  mlp.modules = {true, true, false, false};
+  mlp.modules = {true, true, false, false, model.experts.active()};
   return {Recompute{}, core, small, mlp, Recompute{RecomputeGranularity::kFull}};
 }
 
@@ -110,6 +111,7 @@ class Explorer {
     for (const Way way : kWays) move_tensor(way);
     for (const Way way : kWays) move_pipeline(way);
     for (const Way way : kWays) move_context(way);
+    for (const Way way : kWays) move_experts(way);
     for (const Way way : kWays) move_chunks(way);
     for (const Way way : kWays) move_micro_batch(way);
     move_schedule();
@@ -206,6 +208,18 @@ class Explorer {
     if (!list.empty()) take_first(list);
   }
 
+  /// Of a model with experts: over more or fewer ranks of a stage.
+  void move_experts(Way way) {
+    if (!base_.model.experts.active()) return;
+    std::vector<Candidate> list;
+    for (const std::int64_t degree : beyond(divisors(base_.model.experts.count), own_.expert_parallel, way)) {
+      Candidate moved = own_;
+      moved.expert_parallel = degree;
+      list.push_back(moved);
+    }
+    if (!list.empty()) take_first(list);
+  }
+
   void move_chunks(Way way) {
     if (own_.pipeline_parallel == 1) return;
     std::vector<Candidate> list;
@@ -233,7 +247,8 @@ class Explorer {
   void move_schedule() {
     if (own_.pipeline_parallel == 1 || own_.virtual_pipeline > 1) return;
     Candidate moved = own_;
-    moved.schedule = own_.schedule == ScheduleKind::kGpipe ? ScheduleKind::kOneFOneB : ScheduleKind::kGpipe;
+    moved.schedule =
+        own_.schedule == ScheduleKind::kOneFOneB ? ScheduleKind::kGpipe : ScheduleKind::kOneFOneB;
     take_first({moved});
   }
 
@@ -248,7 +263,7 @@ class Explorer {
       take_first({moved});
       return;
     }
-    const std::vector<Recompute> steps = ladder();
+    const std::vector<Recompute> steps = ladder(base_.model);
     const auto at = std::find_if(steps.begin(), steps.end(), [&](const Recompute& step) {
       return to_string(step) == to_string(recompute);
     });

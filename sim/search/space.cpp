@@ -2,6 +2,7 @@
 #include "sim/search/space.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "sim/base/spelling.hpp"
@@ -24,12 +25,12 @@ std::vector<std::int64_t> divisors_up_to(std::int64_t number, std::int64_t most)
   return list;
 }
 
-std::vector<RecomputeChoice> usual_recomputation() {
+std::vector<RecomputeChoice> usual_recomputation(const model::ModelSpec& model) {
   Recompute core{RecomputeGranularity::kSelective};
   Recompute small = core;
   small.modules = {true, false, true, true};
   Recompute mlp = core;
-  mlp.modules = {true, true, false, false};
+  mlp.modules = {true, true, false, false, model.experts.active()};
   return {{Recompute{}, false}, {core, false},       {small, false},
           {mlp, false},         {Recompute{}, true}, {Recompute{RecomputeGranularity::kFull}, false}};
 }
@@ -67,6 +68,17 @@ class Enumerator {
     for (const std::int64_t pipeline : given_or(space_.pipeline_parallel, stages)) {
       at_.pipeline_parallel = pipeline;
       at_.data_parallel = std::max<std::int64_t>(1, rest / pipeline);
+      for_each_spread();
+    }
+  }
+
+  void for_each_spread() {
+    const bool whole = base_.plan.expert_tensor_parallel == 1;
+    const std::int64_t ranks = at_.data_parallel * at_.context_parallel * (whole ? at_.tensor_parallel : 1);
+    const model::Experts& experts = base_.model.experts;
+    const std::vector<std::int64_t> usual = divisors(experts.active() ? std::gcd(experts.count, ranks) : 1);
+    for (const std::int64_t degree : given_or(space_.expert_parallel, usual)) {
+      at_.expert_parallel = degree;
       for_each_schedule();
     }
   }
@@ -77,7 +89,13 @@ class Enumerator {
       at_.virtual_pipeline = chunk;
       std::vector<ScheduleKind> suitable = {ScheduleKind::kOneFOneB};
       if (chunk > 1) suitable = {ScheduleKind::kInterleaved};
-      if (chunk == 1 && at_.pipeline_parallel > 1) suitable.push_back(ScheduleKind::kGpipe);
+      if (chunk == 1 && at_.pipeline_parallel > 1) {
+        suitable.push_back(ScheduleKind::kGpipe);
+        for (const ScheduleKind kind : {ScheduleKind::kZeroBubbleH1, ScheduleKind::kZeroBubbleH2}) {
+          // Megatron-LM has none of them, so they must be named.
+          if (!space_.schedule.empty()) suitable.push_back(kind);
+        }
+      }
       for (const ScheduleKind schedule : suitable) {
         // On one stage all are the same.
         if (at_.pipeline_parallel > 1 && !is_asked_for(schedule)) continue;
@@ -95,7 +113,7 @@ class Enumerator {
   void for_each_setting() {
     const bool open = base_.is_open("plan.sequence_parallel") && at_.tensor_parallel > 1;
     const std::vector<bool> usual_sequence = {open || base_.plan.sequence_parallel};
-    const std::vector<RecomputeChoice> usual = usual_recomputation();
+    const std::vector<RecomputeChoice> usual = usual_recomputation(base_.model);
     const std::vector<Sharding> shardings = {Sharding::kNone, Sharding::kZero1, Sharding::kZero2,
                                              Sharding::kZero3};
     for (const bool sequence : given_or(space_.sequence_parallel, usual_sequence)) {

@@ -20,6 +20,7 @@ struct Space {
   std::vector<RecomputeChoice> recompute;
   std::vector<plan::Sharding> sharding;
   std::vector<std::int64_t> context_parallel;
+  std::vector<std::int64_t> expert_parallel;
 };
 
 /// Candidates that a rule forbids.
@@ -46,14 +47,15 @@ struct Enumeration {
 /// - tensor_parallel: divisors of the number of GPUs up to the number of attention heads;
 /// - pipeline_parallel: divisors of what is left, up to the number of layers;
 /// - context_parallel: as the configuration says;
+/// - expert_parallel: 1 and whatever else divides both the experts of a layer and the ranks of a stage;
 /// - virtual_pipeline: 1, and chunks that deal out the layers evenly, or the layers with embedding and head
 ///   counted as one each;
 /// - micro_batch_size: divisors of a replica's share of the batch, up to 64;
-/// - schedule: 1f1b and gpipe for one chunk, interleaved for several (of given ones those that suit; 1f1b
-///   for one stage);
+/// - schedule: 1f1b and gpipe for one chunk, interleaved for several (of given ones, zero-bubble ones among
+///   them, those that suit; 1f1b for one stage);
 /// - sequence_parallel: true with tensor parallelism if the configuration leaves it open, else as it says;
-/// - recompute: none, selective, attention with norms and activations, attention with the MLP, full, and as
-///   few layers as make the plan fit;
+/// - recompute: none, selective, attention with norms and activations, attention with the MLP (and experts),
+///   full, and as few layers as make the plan fit;
 /// - sharding: none, zero1, zero2, zero3.
 ///
 /// The configuration's own plan is in it only if its settings are. Legal is what plan::check accepts.

@@ -23,9 +23,9 @@ constexpr std::string_view kPlan = "plan.";
 /// Largest number that a setting may have.
 constexpr std::int64_t kMost = 1'000'000;
 
-const std::vector<std::string> kSettings = {"tensor_parallel",  "pipeline_parallel", "virtual_pipeline",
-                                            "micro_batch_size", "schedule",          "sequence_parallel",
-                                            "recompute",        "sharding",          "context_parallel"};
+const std::vector<std::string> kSettings = {
+    "tensor_parallel",   "pipeline_parallel", "virtual_pipeline", "micro_batch_size", "schedule",
+    "sequence_parallel", "recompute",         "sharding",         "context_parallel", "expert_parallel"};
 
 [[noreturn]] void fail(const std::string& text, const std::string& message) {
   throw InputError("--vary '" + text + "': error: " + message);
@@ -87,6 +87,8 @@ std::optional<RecomputeChoice> recompute_of(const std::string& word) {
       recompute.modules.activation = true;
     } else if (name == "mlp") {
       recompute.modules.mlp = true;
+    } else if (name == "moe") {
+      recompute.modules.experts = true;
     } else {
       return std::nullopt;
     }
@@ -134,17 +136,19 @@ void restrict_space(Space& space, const std::string& assignment) {
     space.micro_batch_size = read_counts(assignment, list);
   } else if (setting == "schedule") {
     const auto read = [](const std::string& word) {
-      return word_of<ScheduleKind>(
-          word, {ScheduleKind::kGpipe, ScheduleKind::kOneFOneB, ScheduleKind::kInterleaved});
+      return word_of<ScheduleKind>(word,
+                                   {ScheduleKind::kGpipe, ScheduleKind::kOneFOneB, ScheduleKind::kInterleaved,
+                                    ScheduleKind::kZeroBubbleH1, ScheduleKind::kZeroBubbleH2});
     };
-    space.schedule = read_list<ScheduleKind>(assignment, list, read, {"gpipe", "1f1b", "interleaved"});
+    space.schedule =
+        read_list<ScheduleKind>(assignment, list, read, {"gpipe", "1f1b", "interleaved", "zb-h1", "zb-h2"});
   } else if (setting == "sequence_parallel") {
     space.sequence_parallel = read_list<bool>(assignment, list, flag_of, {"true", "false"});
   } else if (setting == "recompute") {
-    space.recompute =
-        read_list<RecomputeChoice>(assignment, list, recompute_of,
-                                   {"none", "selective", "full", "block",
-                                    "sums of core_attn, layernorm, activation and mlp as in core_attn+mlp"});
+    space.recompute = read_list<RecomputeChoice>(
+        assignment, list, recompute_of,
+        {"none", "selective", "full", "block",
+         "sums of core_attn, layernorm, activation, mlp and moe as in core_attn+mlp"});
   } else if (setting == "sharding") {
     const auto read = [](const std::string& word) {
       return word_of<Sharding>(word == "fsdp" ? "zero3" : word,
@@ -154,7 +158,7 @@ void restrict_space(Space& space, const std::string& assignment) {
   } else if (setting == "context_parallel") {
     space.context_parallel = read_counts(assignment, list);
   } else if (setting == "expert_parallel") {
-    fail(assignment, "expert_parallel is not varied; it stays what the configuration says");
+    space.expert_parallel = read_counts(assignment, list);
   } else if (setting == "data_parallel") {
     fail(assignment,
          "data_parallel is what tensor_parallel and pipeline_parallel leave of the GPUs; vary those");

@@ -239,12 +239,19 @@ class Translator {
     word("plan.precision", "plan.precision",
          {{"fp8", "fp8"}, {"fp4", "fp8"}, {"bf16", "bf16"}, {"fp16", "fp16"}, {"fp32", "fp32"}});
     word("plan.schedule", "plan.schedule",
-         {{"zb", "zb-h1"},
+         {{"zb-1p", "zb-h1"},
+          {"zb-h1", "zb-h1"},
+          {"zb-h2", "zb-h2"},
           {"interleaved", "interleaved"},
           {"1f1b-i", "interleaved"},
           {"1f1b", "1f1b"},
           {"gpipe", "gpipe"},
           {"none", ""}});
+    const std::string schedule = lower(text("plan.schedule"));
+    if (schedule == "zb-2p") skip("ZB-2p, a schedule found by search for each profile, is not simulated");
+    if (schedule == "zb-1p")
+      row_.assumptions.emplace_back(
+          "ZB-1p, found by search within the memory of 1F1B, is simulated as ZB-H1, which has as much.");
     if (text_at(config_, "plan.sharding") == "within a group of ranks") {
       skip("sharding within a group of ranks is not supported by this version");
       config_.find("plan")->value.erase("sharding");
@@ -279,6 +286,9 @@ class Translator {
     if (!forward || !input || !weight) return;
     set("plan.profile.forward", std::to_string(*forward) + " ms", "measured.T_F_ms");
     set("plan.profile.backward", std::to_string(*input + *weight) + " ms", "measured.T_B_ms");
+    const std::string schedule = text_at(config_, "plan.schedule");
+    if (schedule.starts_with("zb-"))
+      set("plan.profile.weight", std::to_string(*weight) + " ms", "measured.T_W_ms");
   }
 
   void translate_cluster() {

@@ -276,6 +276,18 @@ class Import(unittest.TestCase):
         self.assertIn("--moe-token-dispatcher-type flex: simulated as alltoall", said)
         self.assertNotIn("refuses", said)
 
+    def test_capacity_of_experts_without_padding(self):
+        path = self.written("--num-layers 4 --hidden-size 64 --num-attention-heads 4 --seq-length 64 "
+                            "--max-position-embeddings 64 --vocab-size 100 --num-experts 8 "
+                            "--moe-expert-capacity-factor 1.25 --moe-pad-expert-input-to-capacity")
+        tree, said = self.imported(path)
+        self.assertEqual(tree["model"]["experts"]["capacity_factor"], 1.25)
+        self.assertIn("--moe-pad-expert-input-to-capacity: experts work on the tokens that they get, without padding "
+                      "up to their capacity", said)
+        done = run("export", "mixtral-8x7b", "--to", "megatron", "--set", "model.experts.capacity_factor=1.25")
+        self.assertIn("--moe-expert-capacity-factor 1.25", done.stdout)
+        self.assertNotIn("--moe-pad-expert-input-to-capacity", done.stdout)
+
     def test_latent_attention_of_megatron(self):
         path = self.written("--num-layers 4 --hidden-size 64 --num-attention-heads 4 --seq-length 64 "
                             "--max-position-embeddings 64 --vocab-size 100 --multi-latent-attention "

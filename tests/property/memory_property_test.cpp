@@ -59,9 +59,12 @@ Case random_case() {
   plan.optimizer = *rc::gen::element(plan::Optimizer::kAdam, plan::Optimizer::kLion, plan::Optimizer::kSgd);
   plan.gradient_bytes = *rc::gen::element(2, 4);
   plan.lora.rank = *rc::gen::element(0, 0, 8);
+  if (chunks == 1 && plan.lora.rank == 0 && *rc::gen::arbitrary<bool>())
+    plan.schedule = *rc::gen::element(plan::ScheduleKind::kZeroBubbleH1, plan::ScheduleKind::kZeroBubbleH2);
   plan.sharding =
       pipeline > 1 ? *rc::gen::element(Sharding::kNone, Sharding::kZero1)
                    : *rc::gen::element(Sharding::kNone, Sharding::kZero1, Sharding::kZero2, Sharding::kZero3);
+  if (plan.works_by_units()) plan.schedule = plan::ScheduleKind::kOneFOneB;
   plan.recompute.granularity =
       *rc::gen::element(plan::RecomputeGranularity::kNone, plan::RecomputeGranularity::kSelective,
                         plan::RecomputeGranularity::kFull);

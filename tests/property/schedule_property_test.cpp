@@ -14,11 +14,15 @@ namespace {
 /// A schedule of any family, with up to 12 stages, 4 chunks and 40 micro-batches.
 Schedule any_schedule() {
   const std::int64_t p = *rc::gen::inRange<std::int64_t>(1, 13);
-  switch (*rc::gen::inRange(0, 3)) {
+  switch (*rc::gen::inRange(0, 5)) {
     case 0:
       return gpipe(p, *rc::gen::inRange<std::int64_t>(1, 41));
     case 1:
       return one_f_one_b(p, *rc::gen::inRange<std::int64_t>(1, 41));
+    case 2:
+      return zero_bubble_h1(p, *rc::gen::inRange<std::int64_t>(1, 41));
+    case 3:
+      return zero_bubble_h2(p, *rc::gen::inRange<std::int64_t>(1, 41));
     default:
       return interleaved(p, *rc::gen::inRange<std::int64_t>(1, 5),
                          p * *rc::gen::inRange<std::int64_t>(1, 40 / p + 1));

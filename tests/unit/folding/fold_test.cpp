@@ -293,6 +293,23 @@ TEST(Folding, ExpertsExchangeInPairsAndReduceInRings) {
   EXPECT_EQ(members(program::GroupKind::kExpertData), (Members{3, 7, 11, 15}));
 }
 
+/// Ranks of a node are tensor 0, 1 of context 0, then of context 1, then of the next replica.
+TEST(Folding, ExpertsGoOverRanksOfASequenceAndReplicas) {
+  plan::ParallelPlan plan = tests::small_plan(16, 2, 1, 1);
+  plan.context_parallel = 2;
+  plan.data_parallel = 4;
+  plan.expert_parallel = 4;
+  const program::Job job =
+      build_job(plan, tests::round_cluster(), true, {program::Program{}}, {false, false});
+  const auto members = [&job](program::GroupKind kind) {
+    return job.groups[static_cast<std::size_t>(job.ranks[3].groups[static_cast<std::size_t>(kind)])].members;
+  };
+  using Members = std::vector<std::uint32_t>;
+  EXPECT_EQ(members(program::GroupKind::kContext), (Members{1, 3}));
+  EXPECT_EQ(members(program::GroupKind::kExpert), (Members{1, 3, 5, 7}));
+  EXPECT_EQ(members(program::GroupKind::kExpertData), (Members{3, 11}));
+}
+
 double step_time(const hardware::ClusterSpec& cluster, const plan::ParallelPlan& plan, bool fold,
                  bool closed_form) {
   return tests::in_child([&] {

@@ -4,6 +4,7 @@
 #include "sim/lowering/experts.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include <gtest/gtest.h>
 
@@ -78,6 +79,19 @@ TEST(ExpertShapes, RanksThatShareAnExpertWorkOnTheTokensOfAll) {
   EXPECT_EQ(whole.ffn, kWidth);
 }
 
+TEST(ExpertShapes, RanksOfASequenceRouteTheirPartOfIt) {
+  plan::ParallelPlan plan = spread({2, 1, 1, 2}, 4);
+  plan.context_parallel = 2;
+  plan.gpus = 8;
+  // 256 tokens on 2 x 2 ranks; four groups of two ranks that share an expert, and each gathers the tokens of
+  // both.
+  const ExpertShapes shapes(experts_of(1), plan);
+  EXPECT_EQ(shapes.tokens, kTokens / 4);
+  EXPECT_EQ(shapes.copies, kTokens / 2);
+  EXPECT_EQ(shapes.received, kTokens);
+  EXPECT_EQ(plan.expert_data_parallel(), 1);
+}
+
 TEST(ExpertShapes, TheFullestRankHasItsShareOfImbalanceUpToTheCapacity) {
   model::ModelSpec model = experts_of(1);
   const plan::ParallelPlan plan = spread({1, 1, 1, 4}, 4);
@@ -137,13 +151,61 @@ TEST(ExpertParameters, ACheckpointHoldsAllExpertsHoweverTheyAreSpread) {
 TEST(ExpertPasses, ExchangeTokensTwiceInEachDirection) {
   const std::vector<program::Program> programs = programs_of(experts_of(3), spread({1, 1, 1, 8}, 8));
   const auto exchanges = collectives(programs[0], Stream::kCompute, GroupKind::kExpert);
-  // Dispatch and combine, forward and backward, in each of three layers.
-  ASSERT_EQ(exchanges.size(), 12U);
+  // In each of three layers forward sends tokens with their probabilities and combines results; backward
+  // sends gradients of these, and then combines those of tokens and of probabilities.
+  ASSERT_EQ(exchanges.size(), 18U);
+  const double tokens = 2 * kTokens * kHidden * 2;  // k T h elements of 2 bytes
+  const double probabilities = 2 * kTokens * 4;     // k T in fp32
+  std::vector<double> expected;
+  for (int layer = 0; layer < 3; ++layer) expected.insert(expected.end(), {tokens, probabilities, tokens});
+  for (int layer = 0; layer < 3; ++layer) expected.insert(expected.end(), {tokens, tokens, probabilities});
+  std::vector<double> amounts;
   for (const program::Instruction& exchange : exchanges) {
     EXPECT_EQ(exchange.collective, CollectiveOp::kAllToAll);
     EXPECT_EQ(exchange.cause, Cause::kExpertCommunication);
-    EXPECT_EQ(exchange.amount, 2 * kTokens * kHidden * 2);  // k T h elements of 2 bytes
+    amounts.push_back(exchange.amount);
   }
+  EXPECT_EQ(amounts, expected);
+}
+
+/// Whether tokens are dropped or not, sizes follow from the data.
+TEST(ExpertPasses, LetTheHostWaitForTheNumberOfTokens) {
+  for (const double capacity : {0.0, 1.25}) {
+    model::ModelSpec model = experts_of(3);
+    model.experts.capacity_factor = capacity;
+    const std::vector<program::Program> programs = programs_of(model, spread({1, 1, 1, 8}, 8));
+    const auto& instructions = programs[0].stream(Stream::kCompute);
+    EXPECT_EQ(std::count_if(
+                  instructions.begin(), instructions.end(),
+                  [](const program::Instruction& each) { return each.op == program::Opcode::kSynchronize; }),
+              3)
+        << capacity;
+  }
+}
+
+/// 2 + 2 bytes read and 2 written for each of T h elements, or half of them on each of two ranks: forward for
+/// shared beside routed experts; backward for the router beside routed ones, and for shared ones beside both.
+TEST(ExpertPasses, AddUpBranches) {
+  const auto bytes = [](std::int64_t shared, std::int64_t tensor) {
+    model::ModelSpec model = experts_of(1);
+    model.experts.shared_intermediate_size = shared;
+    const plan::ParallelPlan plan = spread({tensor, 1, 1, 8 / tensor}, 4);
+    const LayerPasses passes =
+        layer_passes(model, plan, kernel_model(tests::round_cluster().gpu, plan), {}, {}, LayerKind::kExpert);
+    const auto added = [](const Pass& pass) {
+      double total = 0;
+      for (const Step& step : pass) {
+        for (const program::Kernel& kernel : step.kernels)
+          total += kernel.name == "branch add" ? kernel.bytes : 0.0;
+      }
+      return total;
+    };
+    return std::array<double, 2>{added(passes.forward), added(passes.backward)};
+  };
+  const double one = 6.0 * kTokens * kHidden;
+  EXPECT_EQ(bytes(0, 1), (std::array<double, 2>{0, one}));
+  EXPECT_EQ(bytes(256, 1), (std::array<double, 2>{one, 2 * one}));
+  EXPECT_EQ(bytes(256, 2), (std::array<double, 2>{one / 2, one}));
 }
 
 TEST(ExpertPasses, DenseLayersExchangeNothing) {
@@ -153,42 +215,47 @@ TEST(ExpertPasses, DenseLayersExchangeNothing) {
     return collectives(programs_of(model, plan)[0], Stream::kCompute, GroupKind::kExpert).size();
   };
   model.experts.dense_layers = 1;
-  EXPECT_EQ(exchanges(), 4U * 5);
+  EXPECT_EQ(exchanges(), 6U * 5);
   model.experts.layer_interval = 2;  // layers 2 and 4
-  EXPECT_EQ(exchanges(), 4U * 2);
+  EXPECT_EQ(exchanges(), 6U * 2);
   model.experts.dense_layers = 0;  // 0 as well
-  EXPECT_EQ(exchanges(), 4U * 3);
+  EXPECT_EQ(exchanges(), 6U * 3);
 }
 
 TEST(ExpertPasses, FullRecomputationExchangesAgain) {
   plan::ParallelPlan plan = spread({1, 1, 1, 8}, 8);
   plan.recompute.granularity = plan::RecomputeGranularity::kFull;
   EXPECT_EQ(collectives(programs_of(experts_of(1), plan)[0], Stream::kCompute, GroupKind::kExpert).size(),
-            6U);
+            9U);
   plan.recompute.granularity = plan::RecomputeGranularity::kSelective;
   EXPECT_EQ(collectives(programs_of(experts_of(1), plan)[0], Stream::kCompute, GroupKind::kExpert).size(),
-            4U);
+            6U);
   plan.recompute.modules.experts = true;
   EXPECT_EQ(collectives(programs_of(experts_of(1), plan)[0], Stream::kCompute, GroupKind::kExpert).size(),
-            6U);
+            9U);
 }
 
 TEST(ExpertPasses, RanksThatShareExpertsGatherTokensAndScatterResults) {
   plan::ParallelPlan plan = spread({2, 1, 1, 4}, 4);
   plan.overlap_tensor_communication = false;
   model::ModelSpec model = experts_of(1);
-  const auto of_tokens = [&](CollectiveOp op) {
+  const auto over = [&](CollectiveOp op, std::int64_t bytes_per_copy) {
     const auto all = collectives(programs_of(model, plan)[0], Stream::kCompute, GroupKind::kTensor);
     // 512 copies: those of both ranks; the residual stream has 256 rows.
-    return std::count_if(all.begin(), all.end(), [op](const program::Instruction& collective) {
-      return collective.collective == op && collective.amount == 512 * kHidden * 2;
+    return std::count_if(all.begin(), all.end(), [&](const program::Instruction& collective) {
+      return collective.collective == op && collective.amount == static_cast<double>(512 * bytes_per_copy);
     });
   };
-  EXPECT_EQ(of_tokens(CollectiveOp::kAllGather), 2);
-  EXPECT_EQ(of_tokens(CollectiveOp::kReduceScatter), 2);
+  // Tokens in forward and gradients of results in backward; and probabilities in fp32 with the tokens.
+  EXPECT_EQ(over(CollectiveOp::kAllGather, kHidden * 2), 2);
+  EXPECT_EQ(over(CollectiveOp::kAllGather, 4), 1);
+  EXPECT_EQ(over(CollectiveOp::kReduceScatter, kHidden * 2), 2);
+  EXPECT_EQ(over(CollectiveOp::kReduceScatter, 4), 1);
   plan.expert_tensor_parallel = 1;
-  EXPECT_EQ(of_tokens(CollectiveOp::kAllGather), 0);
-  EXPECT_EQ(of_tokens(CollectiveOp::kReduceScatter), 0);
+  for (const CollectiveOp op : {CollectiveOp::kAllGather, CollectiveOp::kReduceScatter}) {
+    EXPECT_EQ(over(op, kHidden * 2), 0);
+    EXPECT_EQ(over(op, 4), 0);
+  }
 }
 
 TEST(ExpertPasses, MultiplyTokensOfVisitedExpertsOnly) {
@@ -205,6 +272,21 @@ TEST(ExpertPasses, MultiplyTokensOfVisitedExpertsOnly) {
   // The fullest rank's additional tokens are others' missing ones.
   model.experts.imbalance = 2;
   EXPECT_DOUBLE_EQ(flops(8), expected);
+  // Of 2 copies of a token one is dropped.
+  model.experts.capacity_factor = 0.5;
+  const double dropped = 3 * 2.0 * kTokens * kExpert;
+  EXPECT_DOUBLE_EQ(flops(8), expected - dropped);
+  EXPECT_DOUBLE_EQ(model::model_flops(model, 1), expected - dropped);
+}
+
+/// Backward multiplies twice what forward does, with heads whose values are narrower than their keys, too.
+TEST(LatentPasses, OfSeparateKernelsMultiplyWhatTheModelCounts) {
+  model::ModelSpec model = experts_of(1);
+  model.attention = model::Attention::kStandard;
+  model.head_dim = 96;
+  model.value_head_dim = 64;
+  model.latent = {128, 64, 32};
+  EXPECT_DOUBLE_EQ(programs_of(model, spread({1, 1, 1, 8}, 8))[0].flops, model::model_flops(model, 1));
 }
 
 TEST(ExpertGradients, AreReducedOverTheRanksWithTheSameExperts) {
@@ -219,6 +301,19 @@ TEST(ExpertGradients, AreReducedOverTheRanksWithTheSameExperts) {
   EXPECT_EQ(routed[0].amount, 4 * 2 * kExpert);
   // Tables of 8192 words and 256 positions, and the final norm's 2 h.
   EXPECT_EQ(dense[0].amount, 4 * (kShared + (8192 + 256) * kHidden + 2 * kHidden));
+}
+
+/// Two ranks to a sequence, and two replicas of these: four ranks of a stage, of which two hold the same
+/// experts.
+TEST(ExpertGradients, AreReducedOverRanksOfASequenceAsWell) {
+  plan::ParallelPlan plan = spread({1, 1, 1, 2}, 2);
+  plan.context_parallel = 2;
+  plan.gpus = 4;
+  plan.overlap_gradient_reduction = false;
+  const std::vector<program::Program> programs = programs_of(experts_of(1), plan);
+  const auto routed = collectives(programs[0], Stream::kCompute, GroupKind::kExpertData);
+  ASSERT_EQ(routed.size(), 1U);
+  EXPECT_EQ(routed[0].amount, 4 * 4 * kExpert);
 }
 
 TEST(ExpertGradients, OfASingleCopyNeedNoReduction) {
@@ -344,13 +439,15 @@ TEST(ExpertState, OfStagesFollowsTheirLayers) {
   EXPECT_EQ(stage_parameters(model, plan, 0), mlp + kShared + kExpert + (8192 + 256) * kHidden);
 }
 
-/// Ranks of a node of 8, 100 GB/s each: 5 us and 1 us of latency, then 7/8 of k T h elements of 2 bytes.
+/// Ranks of a node of 8, 100 GB/s each: 5 us and 1 us of latency, then 7/8 of k T h elements of 2 bytes, or
+/// of k T of 4.
 TEST(ExpertTime, OfAnExchangeInsideANode) {
   const program::Job job =
       tests::make_job(experts_of(3), tests::round_cluster(), spread({1, 1, 1, 8}, 8), {true, false});
   const program::Timeline timeline = engine::make_ideal_executor()->run(job);
-  const double exchange = 6e-6 + 7.0 / 8.0 * 2 * kTokens * kHidden * 2 / 100e9;
-  EXPECT_NEAR(of(timeline.ranks[0], Cause::kExpertCommunication), 12 * exchange, 1e-12);
+  const double tokens = 6e-6 + 7.0 / 8.0 * 2 * kTokens * kHidden * 2 / 100e9;
+  const double probabilities = 6e-6 + 7.0 / 8.0 * 2 * kTokens * 4 / 100e9;
+  EXPECT_NEAR(of(timeline.ranks[0], Cause::kExpertCommunication), 12 * tokens + 6 * probabilities, 1e-12);
 }
 
 }  // namespace

@@ -109,6 +109,32 @@ TEST_P(KorthikantiTable2, TensorAndSequenceParallelismAndSelectiveRecomputation)
   EXPECT_GE(brought_back(layer), 5 * ass() / kTensor);
 }
 
+/// Bytes that are there after gradients of inputs, until those of weights are made.
+Bytes put_off(const Tape& tape) {
+  Bytes bytes = tape.kept();
+  const auto [inputs, weights] = tape.split_backward();
+  for (const MemoryChange& change : inputs) bytes += change.allocates ? change.bytes : -change.bytes;
+  return bytes;
+}
+
+/// Qi et al. 2023, table 1: 32 s b h, the inputs of four linear layers (2 + 2 + 2 + 8) and the gradients of
+/// their outputs (6 + 2 + 8 + 2).
+TEST_P(KorthikantiTable2, WeightGradientsPutOff) {
+  EXPECT_EQ(put_off(memory(1, false, RecomputeGranularity::kNone)), 32 * sbh());
+  EXPECT_EQ(put_off(memory(1, false, RecomputeGranularity::kSelective)), 32 * sbh());
+  // On t ranks; the inputs of column-parallel layers and the gradients behind row-parallel ones are whole.
+  EXPECT_EQ(put_off(memory(kTensor, false, RecomputeGranularity::kNone)), 8 * sbh() + 24 * sbh() / kTensor);
+  // With sequence parallelism these gradients are gathered, and the inputs are not.
+  EXPECT_EQ(put_off(memory(kTensor, true, RecomputeGranularity::kNone)), 4 * sbh() + 28 * sbh() / kTensor);
+}
+
+TEST(LayerMemory, OfWeightGradientsPutOffDoesNotDependOnDropout) {
+  model::ModelSpec model = gpt_of(k22b);
+  const Bytes with_dropout = put_off(layer_tape(model, split_plan({})));
+  model.dropout = 0;
+  EXPECT_EQ(put_off(layer_tape(model, split_plan({}))), with_dropout);
+}
+
 TEST_P(KorthikantiTable2, FullRecomputation) {
   // 2 s b h, on every tensor-parallel rank.
   EXPECT_EQ(memory(kTensor, false, RecomputeGranularity::kFull).input_bytes(), 2 * sbh());

@@ -300,6 +300,23 @@ TEST(GradientBuckets, AreSentInTheLastBackwardOnly) {
   }
 }
 
+TEST(GradientBuckets, AreSentInTheLastWeightSlotIfThereAreSuch) {
+  ParallelPlan plan = split_plan({1, 2, 1, 4}, 6);
+  plan.bucket_parameters = 1;
+  plan.schedule = plan::ScheduleKind::kZeroBubbleH1;
+  const std::vector<Program> programs = programs_of(gpt({8}), plan);
+  for (std::size_t stage = 0; stage < 2; ++stage) {
+    const std::vector<SlotInfo> slots = slots_that_reduce(programs[stage]);
+    EXPECT_EQ(slots.size(), 5U);
+    for (const SlotInfo& slot : slots) {
+      EXPECT_EQ(slot.kind, 'W');
+      EXPECT_EQ(slot.micro_batch, 5);
+    }
+    const auto buckets = collectives(programs[stage], Stream::kData, GroupKind::kData);
+    EXPECT_EQ(total_bytes(buckets), 4.0 * static_cast<double>(parameters_of_two_stages()[stage]));
+  }
+}
+
 TEST(GradientBuckets, AreAllAwaitedBeforeTheOptimizer) {
   ParallelPlan plan = split_plan({1, 1, 1, 4}, 2);
   plan.bucket_parameters = 1;

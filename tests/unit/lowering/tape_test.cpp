@@ -130,6 +130,66 @@ TEST(Tape, CountsBuffersWhileAnOperationRuns) {
   EXPECT_EQ(peak(tape.backward(), 1), 1003);
 }
 
+/// x (10) -> a (20) -> y (5), the second step with a weight: for its gradient a and the gradient of y stay.
+TEST(Tape, KeepsWhatWeightGradientsNeedUntilTheyAreMade) {
+  Tape tape;
+  const TensorId x = tape.tensor("x", 10);
+  const TensorId a = tape.tensor("a", 20);
+  const TensorId y = tape.tensor("y", 5);
+  tape.set_input(x);
+  tape.set_output(y);
+  tape.add({"first", {x}, {}, {a}, {x}, {}, {}, {}});
+  Operation second{"second", {a}, {}, {y}, {a}, {}, {}, {}};
+  second.has_weight = true;
+  second.weight_buffers = {tape.tensor("buffer", 7)};
+  tape.add(std::move(second));
+  const auto [inputs, weights] = tape.split_backward();
+  EXPECT_EQ(left(tape.forward()), 30);
+  // Gradients of y, a and x; then all but a and the gradient of y go.
+  EXPECT_EQ(peak(inputs, 30), 30 + 5 + 20 + 10);
+  EXPECT_EQ(left(inputs), 25 - 30);
+  EXPECT_EQ(peak(weights, 25), 25 + 7);
+  EXPECT_EQ(left(weights), -25);
+  // In one go the buffer is there beside the gradients of y and a.
+  EXPECT_EQ(peak(tape.backward(), 30), 30 + 7 + 5 + 20);
+}
+
+/// What is gathered stays in place of the gradient that it is gathered from.
+TEST(Tape, KeepsAGatheredGradientForWeights) {
+  Tape tape;
+  const TensorId x = tape.tensor("x", 10);
+  const TensorId y = tape.tensor("y", 4);
+  tape.set_output(y);
+  Operation step{"step", {}, {}, {y}, {x}, {}, {}, {}};
+  tape.add({"first", {}, {}, {x}, {}, {}, {}, {}});
+  step.reads = {x};
+  step.has_weight = true;
+  step.gathered_gradient = {tape.tensor("whole", 8)};
+  tape.add(std::move(step));
+  const auto [inputs, weights] = tape.split_backward();
+  EXPECT_EQ(left(inputs), 8);
+  EXPECT_EQ(left(weights), -8 - 10);
+}
+
+/// y = x + second(x): the sum of both terms of x's gradient would overwrite the gradient of y, which is that
+/// of second's output, too.
+TEST(Tape, DoesNotOverwriteAGradientThatWeightsNeed) {
+  Tape tape;
+  const TensorId x = tape.tensor("x", 10);
+  const TensorId branch = tape.tensor("branch", 10);
+  const TensorId y = tape.tensor("y", 10);
+  tape.set_input(x);
+  tape.set_output(y);
+  Operation second{"second", {x}, {}, {branch}, {x}, {}, {}, {}};
+  second.has_weight = true;
+  tape.add(std::move(second));
+  tape.add({"sum", {}, {branch, x}, {y}, {}, {}, {}, {}});
+  // x, the gradient of y, the second term, and the sum.
+  EXPECT_EQ(peak(tape.split_backward()[0], 10), 40);
+  EXPECT_EQ(left(tape.split_backward()[0]), 10);
+  EXPECT_EQ(peak(tape.backward(), 10), 30);
+}
+
 TEST(Tape, NamesTensorsAndTheirGradients) {
   const Tape tape = two_steps();
   std::vector<std::string> names;

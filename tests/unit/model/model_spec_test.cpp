@@ -168,6 +168,10 @@ TEST(ModelParameters, OfLatentAttentionByHand) {
   model.latent = {8, 5, 2};
   const double attention = 16 * 8 + 8 * 12 + 16 * 7 + 5 * (8 + 6) + 6 * 16 + 8 + 5;
   EXPECT_EQ(layer_parameters(model), attention + 2 * 16 * 64 + 64);
+  // Of attention only the output projection has a bias; the MLP has both of its own.
+  model.linear_bias = true;
+  EXPECT_EQ(layer_parameters(model), attention + 16 + 2 * 16 * 64 + 64 + 16 + 64);
+  model.linear_bias = false;
   model.latent.query_rank = 0;  // queries at once
   EXPECT_EQ(layer_parameters(model), attention - 16 * 8 - 8 * 12 - 8 + 16 * 12 + 2 * 16 * 64 + 64);
   // Scores over 6, values over 3: 2 s^2 (12 + 6); weights without norms, and the head's.

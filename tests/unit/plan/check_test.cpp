@@ -169,6 +169,22 @@ TEST_F(Check, NeedsHeadsToExchangeThem) {
             "all_gather"});
 }
 
+TEST_F(Check, CountsTheStepsOfARingOfLongSequences) {
+  set(16, 1, 1);
+  plan_.context_parallel = 16;
+  plan_.data_parallel = 1;
+  // 4,000,000 layers of micro-batches, of 24 layers in 16 parts each: 10,416.67.
+  plan_.global_batch_size = 10'416;
+  EXPECT_EQ(problems(), Texts{});
+  plan_.global_batch_size = 10'417;
+  EXPECT_EQ(problems(),
+            Texts{"plan.global_batch_size: 10417 makes 10417 micro-batches a step, and with 24 layers in 16 "
+                  "parts each "
+                  "that is more than can be simulated; at most 10416 micro-batches here, a batch of 10416"});
+  plan_.context_communication = ContextCommunication::kAllGather;
+  EXPECT_EQ(problems(), Texts{});
+}
+
 TEST_F(Check, NeedsFlashAttentionForPartsOfASequence) {
   set(16, 1, 1);
   plan_.context_parallel = 2;

@@ -76,6 +76,20 @@ TEST_F(ExpertRules, NeedADegreeThatDividesTheRanksOfAStage) {
             "of a stage that experts can be spread over; legal here: 1, 2, 4"});
 }
 
+TEST_F(ExpertRules, SpreadExpertsOverRanksOfASequenceAsWell) {
+  model_.attention = model::Attention::kFlash;
+  set(2, 4);
+  plan_.context_parallel = 2;
+  plan_.data_parallel = plan_.global_batch_size = 4;
+  EXPECT_EQ(problems(), Texts{});
+  plan_.expert_parallel = 3;
+  EXPECT_EQ(
+      problems(),
+      Texts{
+          "plan.expert_parallel: 3 does not divide data_parallel 4 x context_parallel 2 = 8, the ranks of a "
+          "stage that experts can be spread over; legal here: 1, 2, 4"});
+}
+
 TEST_F(ExpertRules, HaveNoUseForDegreesOfADenseModel) {
   model_.experts = {};
   EXPECT_EQ(problems(),
@@ -124,6 +138,51 @@ TEST_F(ExpertRules, D02_NeedSequenceParallelismBesideTensorParallelism) {
       Texts{"plan.sequence_parallel: experts with tensor_parallel 2 need it, so that each rank routes its "
             "own tokens (Megatron-LM asks for it, too); write sequence_parallel: true, or "
             "tensor_parallel: 1"});
+}
+
+TEST_F(ExpertRules, LimitWhatTheFullestRankCanGet) {
+  // 3 of 12 experts on a rank, 2 visits for each token: all tokens come to it twice, as every copy of four
+  // ranks.
+  model_.experts.imbalance = 4;
+  EXPECT_EQ(problems(), Texts{});
+  model_.experts.imbalance = 4.5;
+  EXPECT_EQ(
+      problems(),
+      Texts{"model.experts.imbalance: 4.5 times an even share of tokens is more than a rank with 3 of 12 "
+            "experts can get when each token visits 2; legal here: 1 to 4"});
+  // 3 experts on a rank, 5 visits: 3 of 5 copies of all tokens at most, where an even share is 5/4 of one.
+  model_.experts.per_token = 5;
+  model_.experts.imbalance = 2.4;
+  EXPECT_EQ(problems(), Texts{});
+  model_.experts.imbalance = 2.41;
+  EXPECT_EQ(
+      problems(),
+      Texts{"model.experts.imbalance: 2.41 times an even share of tokens is more than a rank with 3 of 12 "
+            "experts can get when each token visits 5; legal here: 1 to 2.4"});
+}
+
+TEST_F(ExpertRules, WarnOfImbalanceWithoutEffect) {
+  model_.experts.imbalance = 1.5;
+  const auto warned = [this] {
+    Texts texts;
+    for (const Problem& warning : warnings(plan_, model_, cluster_))
+      texts.push_back(warning.field + ": " + warning.message);
+    return texts;
+  };
+  EXPECT_EQ(warned(), Texts{});
+  set(2, 1);
+  EXPECT_EQ(warned(),
+            Texts{"model.experts.imbalance: has no effect with expert_parallel 1, where each rank has all "
+                  "experts of its tokens"});
+}
+
+TEST_F(ExpertRules, DoNotGoIntoACudaGraph) {
+  plan_.launch = Launch::kCudaGraph;
+  EXPECT_EQ(
+      problems(),
+      Texts{
+          "software.launch: cuda-graph can't hold layers with experts: the host must learn from the GPU how "
+          "many tokens each of them gets before it goes on; legal here: eager, compiled or blocking"});
 }
 
 TEST_F(ExpertRules, NameWhatIsNotModelledBesideThem) {

@@ -52,5 +52,67 @@ TEST(Bubble, MatchesThePublishedScheduler) {
   EXPECT_NEAR(bubble_ratio(interleaved(8, 2, 64)), 0.0519, half_digit);
 }
 
+/// Makespan without the time in which a stage works.
+std::int64_t bubble(const Schedule& schedule, const Lengths& lengths) {
+  return makespan(schedule, lengths) -
+         schedule.micro_batches * (lengths.forward + lengths.backward + lengths.weight);
+}
+
+// Qi et al. 2023, table 2: (p-1)(T_F + T_B - T_W), as long as weight gradients, which
+// fill gaps of the length of a forward or of input gradients, take no longer than either.
+TEST(Bubble, OfZeroBubbleH1IsThePapers) {
+  for (const Lengths& lengths : {Lengths{1, 1, 1}, Lengths{5, 6, 4}, Lengths{10, 9, 4}, Lengths{3, 7, 3}}) {
+    for (const std::int64_t p : {1, 2, 4, 8, 16}) {
+      for (const std::int64_t m : {p, p + 1, 3 * p, 64 + p}) {
+        EXPECT_EQ(bubble(zero_bubble_h1(p, m), lengths),
+                  (p - 1) * (lengths.forward + lengths.backward - lengths.weight))
+            << "p " << p << ", m " << m << ", T_B " << lengths.backward;
+      }
+    }
+  }
+}
+
+// With fewer micro-batches than stages weight gradients fill no gap but at the end: (m+p-1)(T_F + T_B) + T_W.
+TEST(Bubble, OfZeroBubbleH1WithFewMicroBatches) {
+  for (std::int64_t m = 1; m <= 8; ++m) {
+    EXPECT_EQ(makespan(zero_bubble_h1(8, m), {5, 6, 4}), (m + 8 - 1) * 11 + 4) << m;
+  }
+}
+
+// Stages end as much later as they began, so that each is busy without a gap.
+TEST(Bubble, OfZeroBubbleH2IsThatStagesBeginOneAfterTheOther) {
+  for (const std::int64_t p : {1, 2, 4, 8, 16}) {
+    for (const std::int64_t m : {2 * p - 1, 2 * p, 5 * p})
+      EXPECT_EQ(bubble(zero_bubble_h2(p, m), kAllEqual), p - 1) << "p " << p << ", m " << m;
+  }
+}
+
+// Reference values of the published schedulers for equal lengths (ZB1P has the bubble of H1, ZB2P that of
+// H2), and with F / B / W = 1 / 1.2 / 0.8; to four digits.
+TEST(Bubble, OfZeroBubbleMatchesThePublishedScheduler) {
+  constexpr double half_digit = 5e-5;
+  EXPECT_NEAR(bubble_ratio(zero_bubble_h1(4, 8), kAllEqual), 0.1111, half_digit);
+  EXPECT_NEAR(bubble_ratio(zero_bubble_h1(8, 16), kAllEqual), 0.1273, half_digit);
+  EXPECT_NEAR(bubble_ratio(zero_bubble_h1(8, 64), kAllEqual), 0.0352, half_digit);
+  EXPECT_NEAR(bubble_ratio(zero_bubble_h2(4, 8), kAllEqual), 0.1111, half_digit);
+  EXPECT_NEAR(bubble_ratio(zero_bubble_h2(8, 16), kAllEqual), 0.1273, half_digit);
+  EXPECT_NEAR(bubble_ratio(zero_bubble_h2(8, 64), kAllEqual), 0.0352, half_digit);
+  EXPECT_NEAR(bubble_ratio(zero_bubble_h1(8, 64), {5, 6, 4}), 0.0486, half_digit);
+}
+
+TEST(BubbleTheory, OfZeroBubbleHoldsFromAsManyMicroBatchesAsItNeeds) {
+  plan::ParallelPlan plan;
+  plan.pipeline_parallel = 8;
+  const auto theory = [&plan](plan::ScheduleKind kind, std::int64_t micro_batches) {
+    plan.schedule = kind;
+    plan.global_batch_size = micro_batches;
+    return bubble_ratio_theory(plan);
+  };
+  EXPECT_EQ(theory(plan::ScheduleKind::kZeroBubbleH1, 7), std::nullopt);
+  EXPECT_EQ(theory(plan::ScheduleKind::kZeroBubbleH1, 8), 7.0 / 31.0);
+  EXPECT_EQ(theory(plan::ScheduleKind::kZeroBubbleH2, 14), std::nullopt);
+  EXPECT_EQ(theory(plan::ScheduleKind::kZeroBubbleH2, 15), 7.0 / 52.0);
+}
+
 }  // namespace
 }  // namespace trainsim::schedule

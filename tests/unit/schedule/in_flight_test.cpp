@@ -51,6 +51,33 @@ TEST(PeakInFlight, InterleavedWithOneGroupHoldsEveryMicroBatch) {
   for (int stage = 0; stage < 4; ++stage) EXPECT_EQ(peak_in_flight(schedule, stage), 4.0);
 }
 
+/// Micro-batches whose backward, or whose weight gradients, have not run yet, at most.
+std::int64_t most_unfinished(const Schedule& schedule, std::size_t stage, SlotKind end) {
+  std::int64_t now = 0;
+  std::int64_t most = 0;
+  for (const Slot& slot : schedule.slots[stage]) {
+    now += slot.kind == SlotKind::kForward ? 1 : slot.kind == end ? -1 : 0;
+    most = std::max(most, now);
+  }
+  return most;
+}
+
+// Qi et al. 2023, table 2, stages counted from 0: p - i micro-batches and weight gradients of i more with H1,
+// 2p - 2i - 1 and 2i with H2; p and 2p - 1 together on every stage.
+TEST(PeakInFlight, ZeroBubbleHoldsAsMuchOnEveryStage) {
+  for (const std::int64_t p : {1, 2, 4, 8}) {
+    const Schedule h1 = zero_bubble_h1(p, 4 * p);
+    const Schedule h2 = zero_bubble_h2(p, 4 * p);
+    for (std::int64_t stage = 0; stage < p; ++stage) {
+      const auto index = static_cast<std::size_t>(stage);
+      EXPECT_EQ(most_unfinished(h1, index, SlotKind::kBackward), p - stage);
+      EXPECT_EQ(most_unfinished(h1, index, SlotKind::kWeight), p);
+      EXPECT_EQ(most_unfinished(h2, index, SlotKind::kBackward), 2 * (p - stage) - 1);
+      EXPECT_EQ(most_unfinished(h2, index, SlotKind::kWeight), 2 * p - 1);
+    }
+  }
+}
+
 TEST(PeakInFlight, WeightSlotsDoNotCount) {
   const Schedule schedule = written(1, 2, {"F0 B0 F1 B1 W0 W1"});
   EXPECT_EQ(peak_in_flight(schedule, 0), 1.0);

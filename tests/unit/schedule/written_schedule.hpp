@@ -38,15 +38,25 @@ inline Schedule written(std::int64_t chunks, std::int64_t micro_batches,
   return schedule;
 }
 
-/// Time units of a pass through one chunk when every stage is equal: backward takes twice as long as forward.
-inline std::int64_t duration(SlotKind kind) {
-  return kind == SlotKind::kForward ? 1 : 2;
-}
+/// Time units of a pass through one chunk when every stage is equal.
+struct Lengths {
+  std::int64_t forward = 1;
+  /// All of it, or gradients of inputs where weights have slots of their own.
+  std::int64_t backward = 2;
+  std::int64_t weight = 0;
 
-/// Time from the first forward to the last backward when transfers take no time, by list scheduling: each
+  std::int64_t of(SlotKind kind) const {
+    return kind == SlotKind::kForward ? forward : kind == SlotKind::kBackward ? backward : weight;
+  }
+};
+
+/// What the published tables of zero-bubble schedules assume.
+inline constexpr Lengths kAllEqual = {1, 1, 1};
+
+/// Time from the first slot to the last when transfers take no time, by list scheduling: each
 /// slot starts as soon as its stage is free and what it depends on has finished. Integer units, so the result
 /// is exact.
-inline std::int64_t makespan(const Schedule& schedule) {
+inline std::int64_t makespan(const Schedule& schedule, const Lengths& lengths = {}) {
   constexpr std::int64_t kNotRun = -1;
   const auto index = [&](const StagedSlot& at) {
     const std::int64_t place = schedule.virtual_stage(at.stage, at.slot.chunk);
@@ -74,7 +84,7 @@ inline std::int64_t makespan(const Schedule& schedule) {
         const StagedSlot at{stage, order[next[stage]]};
         const std::int64_t time = start(at);
         if (time == kNotRun) break;
-        end[index(at)] = free_at[stage] = time + duration(at.slot.kind);
+        end[index(at)] = free_at[stage] = time + lengths.of(at.slot.kind);
         moved = true;
       }
     }
@@ -86,12 +96,12 @@ inline std::int64_t makespan(const Schedule& schedule) {
 }
 
 /// 1 - busy / (p W) as simulated above.
-inline double bubble_ratio(const Schedule& schedule) {
+inline double bubble_ratio(const Schedule& schedule, const Lengths& lengths = {}) {
   std::int64_t busy = 0;
   for (const auto& order : schedule.slots) {
-    for (const Slot& slot : order) busy += duration(slot.kind);
+    for (const Slot& slot : order) busy += lengths.of(slot.kind);
   }
-  return 1.0 - static_cast<double>(busy) / static_cast<double>(schedule.stages * makespan(schedule));
+  return 1.0 - static_cast<double>(busy) / static_cast<double>(schedule.stages * makespan(schedule, lengths));
 }
 
 }  // namespace trainsim::schedule

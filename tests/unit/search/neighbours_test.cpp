@@ -60,6 +60,19 @@ TEST(Neighbours, ShareSequencesAmongMoreOrFewerRanks) {
   EXPECT_TRUE(has(around, "pipeline_parallel 1 -> 2, data_parallel 4 -> 2"));
 }
 
+TEST(Neighbours, SpreadExpertsOverMoreOrFewerRanks) {
+  Base base = base_of(1, 1, 1);
+  EXPECT_FALSE(has(neighbours_of(base), "expert_parallel 1 -> 2"));
+  base.model.experts.count = 8;
+  base.model.experts.per_token = 2;
+  base.model.experts.intermediate_size = 64;
+  EXPECT_TRUE(has(neighbours_of(base), "expert_parallel 1 -> 2"));
+  base.plan.expert_parallel = 4;
+  const Neighbourhood around = neighbours_of(base);
+  EXPECT_TRUE(has(around, "expert_parallel 4 -> 2"));
+  EXPECT_TRUE(has(around, "expert_parallel 4 -> 8"));
+}
+
 TEST(Neighbours, KeepChunksWhereTheyCanStay) {
   const Neighbourhood around = neighbours_of(base_of(1, 4, 2));
   // 8 layers are 8 chunks of one in 8 stages, so that two chunks become one.

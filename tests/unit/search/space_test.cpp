@@ -80,6 +80,46 @@ TEST(Space, SharesSequencesWhenItIsAskedTo) {
   EXPECT_EQ(both.legal.size(), 25U + 13U);
 }
 
+/// Splits as above; four experts are spread over 1, 2 or 4 of DP4 (1 of 25 plans), 1 or 2 of DP2 (5 + 2), 1
+/// of DP1 (6 + 8 + 3): 3 + 2 * 7 + 17 = 34. Two chunks with one micro-batch are illegal with 1 and 2 of DP2,
+/// and DP1: 3.
+TEST(Space, SpreadsExpertsOverRanksOfAStage) {
+  Base base = tiny();
+  base.open_keys = {"plan.sequence_parallel"};
+  base.model.experts.count = 4;
+  base.model.experts.per_token = 2;
+  base.model.experts.intermediate_size = 64;
+  const Enumeration found = enumerate(only({"recompute=none", "sharding=none"}), base);
+  EXPECT_EQ(found.legal.size(), 34U);
+  EXPECT_EQ(found.considered, 37);
+  for (const Candidate& each : found.legal) EXPECT_EQ(each.data_parallel % each.expert_parallel, 0);
+  // Whole experts on tensor-parallel ranks: 1, 2 or 4 of the t D ranks. TP1 as before (3 + 10 + 6), TP2 PP1
+  // over 4 (2 * 3), TP2 PP2 over 2 (8 * 2), TP4 over 4 (3 * 3).
+  base.plan.expert_tensor_parallel = 1;
+  EXPECT_EQ(enumerate(only({"recompute=none", "sharding=none"}), base).legal.size(), 50U);
+  EXPECT_EQ(enumerate(only({"recompute=none", "sharding=none", "expert_parallel=4"}), base).legal.size(),
+            1U + 2U + 3U);
+}
+
+TEST(Space, SetsTheExpertsOfACandidate) {
+  Base base = tiny();
+  base.model.experts.count = 4;
+  base.open_keys = {"plan.data_parallel"};
+  base.plan.tensor_parallel = base.plan.expert_tensor_parallel = 2;
+  base.plan.data_parallel = 2;
+  Candidate candidate = candidate_of(base.plan);
+  candidate.expert_parallel = 2;
+  EXPECT_EQ(applied(candidate, base.plan).expert_parallel, 2);
+  EXPECT_EQ(overrides_for(candidate, base), std::vector<std::string>{"plan.expert_parallel=2"});
+  // Ranks that share an expert are those that share a layer.
+  candidate.tensor_parallel = 4;
+  candidate.data_parallel = 1;
+  candidate.expert_parallel = 1;
+  EXPECT_EQ(overrides_for(candidate, base),
+            (std::vector<std::string>{"plan.tensor_parallel=4", "plan.expert_tensor_parallel=4",
+                                      "plan.gradient_accumulation=4"}));
+}
+
 TEST(Space, SetsTheContextOfACandidate) {
   Base base = tiny();
   base.open_keys = {"plan.data_parallel"};
@@ -143,6 +183,20 @@ TEST(Space, TakesSchedulesThatSuit) {
   for (const Candidate& candidate : found.legal) EXPECT_EQ(candidate.schedule, plan::ScheduleKind::kOneFOneB);
 }
 
+/// PP2 and PP4 with one chunk; of one stage all schedules are the same.
+TEST(Space, TakesZeroBubbleSchedulesThatAreNamed) {
+  const Space space = only({"tensor_parallel=1", "virtual_pipeline=1", "micro_batch_size=1", "recompute=none",
+                            "sharding=none", "schedule=zb-h1,zb-h2"});
+  const Enumeration found = enumerate(space, tiny());
+  std::int64_t zero_bubble = 0;
+  for (const Candidate& candidate : found.legal) {
+    const bool splits = applied(candidate, tiny().plan).splits_backward();
+    EXPECT_TRUE(splits || candidate.pipeline_parallel == 1);
+    zero_bubble += splits ? 1 : 0;
+  }
+  EXPECT_EQ(zero_bubble, 4);
+}
+
 /// Left open it is free; written, it is meant.
 TEST(Space, SplitsSequencesUnlessTheConfigurationSaysNo) {
   Base base = tiny();
@@ -158,9 +212,9 @@ TEST(Space, NamesWhatItDoesNotKnow) {
       error_of("tensor_paralel=2"),
       "--vary 'tensor_paralel=2': error: 'tensor_paralel' is not a setting that a search varies; use "
       "tensor_parallel, pipeline_parallel, virtual_pipeline, micro_batch_size, schedule, sequence_parallel, "
-      "recompute, sharding or context_parallel (did you mean 'tensor_parallel'?); other keys can be set for "
-      "all plans with "
-      "--set");
+      "recompute, sharding, context_parallel or expert_parallel (did you mean 'tensor_parallel'?); other "
+      "keys "
+      "can be set for all plans with --set");
   EXPECT_EQ(error_of("tensor_parallel"),
             "--vary 'tensor_parallel': error: a setting and its values are needed, as in --vary "
             "micro_batch_size=1,2,4");
@@ -176,15 +230,13 @@ TEST(Space, NamesWhatItDoesNotKnow) {
       "1000000");
   EXPECT_EQ(
       error_of("schedule=1f1"),
-      "--vary 'schedule=1f1': error: '1f1' is not a value of this setting; use gpipe, 1f1b or interleaved "
-      "(did you mean '1f1b'?)");
+      "--vary 'schedule=1f1': error: '1f1' is not a value of this setting; use gpipe, 1f1b, interleaved, "
+      "zb-h1 or zb-h2 (did you mean '1f1b'?)");
   EXPECT_EQ(
       error_of("recompute=core_attn+attn"),
       "--vary 'recompute=core_attn+attn': error: 'core_attn+attn' is not a value of this setting; use none, "
-      "selective, full, block or sums of core_attn, layernorm, activation and mlp as in core_attn+mlp");
-  EXPECT_EQ(error_of("expert_parallel=2"),
-            "--vary 'expert_parallel=2': error: expert_parallel is not varied; it stays what the "
-            "configuration says");
+      "selective, full, block or sums of core_attn, layernorm, activation, mlp and moe as in core_attn+mlp");
+  EXPECT_EQ(error_of("expert_parallel=2"), "");
   EXPECT_EQ(
       error_of("data_parallel=2"),
       "--vary 'data_parallel=2': error: data_parallel is what tensor_parallel and pipeline_parallel leave of "

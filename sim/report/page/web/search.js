@@ -116,6 +116,7 @@ function showSettings() {
     ...(new Set(named.map((plan) => plan.gpus)).size > 1 ? [setting("GPUs", "gpus")] : []),
     {title: "TP", value: (plan) => plan.tensor_parallel, cell: (plan) => plan.tensor_parallel + (plan.sequence_parallel ? "+SP" : "")}, setting("PP", "pipeline_parallel"),
     setting("VPP", "virtual_pipeline"), ...(named.some((plan) => plan.context_parallel > 1) ? [setting("CP", "context_parallel")] : []),
+    ...(named.some((plan) => plan.expert_parallel > 1) ? [setting("EP", "expert_parallel")] : []),
     setting("DP", "data_parallel"), setting("Micro-batch", "micro_batch_size"),
     setting("Schedule", "schedule"), setting("Sharding", "sharding"),
     {title: "Recompute", value: (plan) => plan.recompute, cell: (plan) => breakable(plan.recompute)},
