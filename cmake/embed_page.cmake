@@ -1,6 +1,7 @@
 # Puts the report's pages together and writes them as C++ strings. The frame that all pages have is web/page.html with the
 # style, the definitions, D3's modules and the scripts that all share in place of the marks @STYLE@, @DEFINITIONS@, @D3@,
-# @SHARED@ and @END@; each page has sections (web/NAME.html) and scripts of its own.
+# @SHARED@ and @END@; each page has sections (web/NAME.html) and scripts of its own. Sections of pages with Pareto fronts
+# have @FRONT@ where web/front.html goes.
 #   cmake -DWEB=folder -DD3="module.js;…" -DOUTPUT=file.cpp -P embed_page.cmake
 cmake_minimum_required(VERSION 3.22)
 set(shared begin.js format.js dom.js charts.js frame.js)
@@ -30,6 +31,7 @@ file(READ ${WEB}/page.html frame)
 file(READ ${WEB}/style.css style)
 file(READ ${WEB}/definitions.html definitions)
 file(READ ${WEB}/d3-license.txt license)
+file(READ ${WEB}/front.html front)
 set(d3 "/*\n${license}*/\n")
 foreach(module IN LISTS D3)
   file(READ ${module} text)
@@ -49,6 +51,7 @@ string(REPLACE "@END@" "${end}" frame "${frame}")
 set(templates "")
 foreach(page IN LISTS pages)
   file(READ ${WEB}/${page}.html sections)
+  string(REPLACE "@FRONT@" "${front}" sections "${sections}")
   read_scripts(script ${scripts_${page}})
   check_script("${script}")
   string(SUBSTRING ${page} 0 1 initial)

@@ -147,10 +147,15 @@ class Search {
   }
 
   void simulate_own() {
-    const auto work = [this](std::size_t /*task*/) { return packed(try_in_full(pool_.own().experiment)); };
+    const auto work = [this](std::size_t /*task*/) {
+      const FullTrial tried = try_in_full(pool_.own().experiment, limits_.texts());
+      return packed(tried.result) + "\n" + tried.broken_limit;
+    };
     run(1, work, [this](std::size_t /*task*/, const WorkResult& result) {
       if (!result.done) throw std::runtime_error("the configuration's own plan failed: " + result.text);
-      report_.own = unpacked(result.text);
+      const std::size_t end = result.text.find('\n');
+      report_.own = unpacked(result.text.substr(0, end));
+      report_.own_keeps_limits = end + 1 == result.text.size();
       report_.own->plan = pool_.own().base.plan;
     });
   }

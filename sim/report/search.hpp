@@ -99,6 +99,8 @@ struct SearchReport {
   std::vector<JudgedPlan> judged;
   /// The configuration's own plan, compared with the best.
   std::optional<PlanResult> own;
+  /// False when that breaks one of the limits.
+  bool own_keeps_limits = true;
 };
 
 /// Compares all plans of a report, and the configuration's own, with the best: `relative` and `why`.

@@ -148,7 +148,8 @@ Json to_tree(const SearchReport& report) {
           {"rejected", left_out(report.rejected)},
           {"illegal", left_out(report.illegal)},
           {"plans", std::move(plans)},
-          {"own", report.own ? to_tree(*report.own) : Json(nullptr)}};
+          {"own", report.own ? to_tree(*report.own) : Json(nullptr)},
+          {"own_keeps_limits", report.own ? Json(report.own_keeps_limits) : Json(nullptr)}};
 }
 
 std::string to_json(const SearchReport& report) {

@@ -115,6 +115,7 @@ std::string plan_table(const SearchReport& report) {
   }
   if (any_borderline(report)) text += "~ borderline: fits, but by less than memory is known to\n";
   if (report.own && report.own->verdict == Verdict::kDoesNotFit) text += "! does not fit into memory\n";
+  if (report.own && !report.own_keeps_limits) text += "Yours breaks a limit.\n";
   return text;
 }
 

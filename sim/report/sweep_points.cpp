@@ -25,6 +25,8 @@ struct BatchSweep {
   std::string key;
   /// Valid rows by size.
   std::vector<const Row*> rows;
+  /// Whether there are others.
+  bool any_illegal = false;
 };
 
 double size_in(const BatchSweep& sweep, const Row& row) {
@@ -87,7 +89,8 @@ std::string memory_note(const BatchSweep& batch) {
   }
   const std::string most = size_text(batch, **largest);
   if (largest == batch.rows.rbegin())
-    return "Memory is no limit here: " + most + ", the largest, leaves " +
+    return "Memory is no limit here: " + most + ", the largest" +
+           (batch.any_illegal ? " that is legal" : "") + ", leaves " +
            gib(static_cast<Bytes>(number_in(**largest, "memory_headroom_bytes"))) + ".";
   const Row& next = **std::prev(largest);
   return "Memory limit: " + most + " is the largest that fits; " + size_text(batch, next) + " " + lack(next) +
@@ -135,9 +138,10 @@ bool is_batch_size(const std::string& key) {
 }
 
 BatchCurve batch_curve(const std::string& key, const std::vector<const Row*>& rows) {
-  BatchSweep batch{key, {}};
+  BatchSweep batch{key, {}, false};
   std::copy_if(rows.begin(), rows.end(), std::back_inserter(batch.rows),
                [](const Row* row) { return is_valid(*row); });
+  batch.any_illegal = batch.rows.size() < rows.size();
   std::sort(batch.rows.begin(), batch.rows.end(),
             [&batch](const Row* a, const Row* b) { return size_in(batch, *a) < size_in(batch, *b); });
   const auto [knee, sentence] = find_knee_in(batch);

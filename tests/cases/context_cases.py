@@ -9,17 +9,13 @@ measurement and of what is not known about it, never of our own result.
 """
 import sys
 
-from plan_case import PlanCase, main, merged
+from plan_case import GIB, PlanCase, main, merged
 
-GIB = 2**30
 LLAMA = {"activation": "swiglu", "attention": "flash", "dropout": 0, "position_embedding": "rotary",
          "normalization": "rmsnorm", "linear_bias": False, "tie_word_embeddings": False}
 
 
 class Cases(PlanCase):
-    def near(self, value, expected, relative=0.0, absolute=0.0):
-        self.assertAlmostEqual(value, expected, delta=max(relative * abs(expected), absolute))
-
     def test_A11_context_parallelism_on_b200(self):
         # SimuMax 1.2, docs/b200/b200_release_v1.2_summary.md: the first 12 layers of Llama 3 70B on 8 B200.
         base = {"model": {"num_layers": 12, "hidden_size": 8192, "num_attention_heads": 64, "num_key_value_heads": 8,
@@ -58,39 +54,50 @@ class Cases(PlanCase):
         chunks = self.run_plan(base, {"plan": {"virtual_pipeline": 2}})["step_time_s"]
         # 100 and 128 tokens/s per GPU.
         self.near(plain / chunks, 1.28, absolute=0.15)
-        # 32,768 tokens to a rank, whatever the sequence: 76, 47, 31 and 16 tokens/s per GPU. Attention in bf16 takes
-        # another share of the time than beside float8 multiplies, and that of late 2024 (FlashAttention-2) twice as long as
-        # what is simulated. What must be there in both: it falls, as every further token of a sequence adds as much.
+        # 32,768 tokens to a rank, whatever the sequence: 76, 47, 31 and 16 tokens/s per GPU. These rates are not compared:
+        # attention in bf16 takes another share of the time than beside float8 multiplies, and that of late 2024
+        # (FlashAttention-2) twice as long as what is simulated. A closed form is: a token's time is a constant and a part
+        # that grows with the sequence, so that each doubling adds twice as much as the one before.
         times = []
         for ranks in (1, 2, 4, 8):
             plan = {"micro_batch_size": 1, "context_parallel": ranks, "context_communication": "all_gather",
                     "sequence_length": 32768 * ranks, "global_batch_size": 64 // ranks}
             times.append(1 / self.run_plan(base, {"plan": plan})["tokens_per_s_per_gpu"])
         steps = [later - earlier for earlier, later in zip(times, times[1:])]
-        self.near(steps[1] / steps[0], 2, absolute=0.4)
-        self.near(steps[2] / steps[1], 2, absolute=0.4)
+        self.near(steps[1] / steps[0], 2, absolute=0.05)
+        self.near(steps[2] / steps[1], 2, absolute=0.05)
 
     def test_A23_more_nodes_do_not_help_a_single_sequence(self):
-        # NVIDIA-NeMo/RL issue 903: a 1.5B model with sequences of 32,768 tokens runs out with CP2 on 64 nodes, and runs
-        # with CP4. The model is Qwen2.5 1.5B's shape; GPUs of 80 GB, eager kernels of
-        # Hugging Face's models, and FSDP.
+        # NVIDIA-NeMo/RL issue 903: fine-tuning of a 1.5B model (Qwen 2.5's shape is taken, and GPUs of 80 GB) on
+        # Megatron-LM with sequences of 32,768 tokens. It ran out with CP2 on 64 nodes and ran with CP4; with NeMo-Aligner,
+        # which leaves the loss to Megatron-LM, the same ran with CP2.
         base = {"model": {"num_layers": 28, "hidden_size": 1536, "num_attention_heads": 12, "num_key_value_heads": 2,
                           "intermediate_size": 8960, "vocab_size": 151936, "sequence_length": 32768,
                           **LLAMA, "tie_word_embeddings": True},
                 "cluster": "dgx-h100", "gpus": 64 * 8,
-                "plan": {"sharding": "zero3", "micro_batch_size": 1, "context_communication": "all_gather"},
-                "software": {"fusion": "none"}}
+                "plan": {"sharding": "zero1", "micro_batch_size": 1, "global_batch_size": 1024}}
         two = self.run_plan(base, {"plan": {"context_parallel": 2}})
         four = self.run_plan(base, {"plan": {"context_parallel": 4}})
-        self.assertNotEqual(two["verdict"], "fits")
-        self.assertEqual(four["verdict"], "fits")
+        self.assertEqual((two["verdict"], four["verdict"]), ("fits", "fits"))
+        # The loss of NeMo-RL is not simulated. For its backward (DistributedLogprob in nemo_rl/distributed/model_utils.py)
+        # it holds the softmax in fp32, a one-hot of the targets in int64, and its product with a mask, 20 bytes for each
+        # logit in place of the 6 of Megatron-LM's.
+        for result, ranks, fits in ((two, 2, False), (four, 4, True)):
+            logits = 32768 // ranks * 151936
+            self.near(result["ranks"][0]["memory_at_peak"]["logits"], 6 * logits, relative=0.001)
+            self.assertEqual((20 - 6) * logits <= result["memory_headroom_bytes"], fits)
         fewer_nodes = self.run_plan(base, {"gpus": 64, "plan": {"context_parallel": 2}})
         # 8 and 64 nodes hold shards of less than 0.5 GB; what runs out is there on any number.
         self.near(fewer_nodes["peak_memory_bytes"], two["peak_memory_bytes"], absolute=0.5 * GIB)
         # Activations and logits are halved.
-        self.near(four["peak_memory_bytes"], two["peak_memory_bytes"] / 2, relative=0.05)
-        changes = self.result("memory", base, {"plan": {"context_parallel": 2}})["changes"]
-        self.assertTrue(any("plan.context_parallel=4" in " ".join(change["set"]) for change in changes), changes)
+        halves = [sum(result["ranks"][0]["memory_at_peak"][category] for category in ("activations", "logits"))
+                  for result in (two, four)]
+        self.near(halves[1], halves[0] / 2, relative=0.01)
+        # Where one rank for a sequence runs out, another is a change that helps.
+        one = self.run_plan(base)
+        self.assertEqual(one["verdict"], "does not fit")
+        changes = [" ".join(change["set"]) for change in self.result("memory", base)["changes"]]
+        self.assertTrue(any("plan.context_parallel=2" in change for change in changes), changes)
 
     def test_A25_ways_to_share_a_long_sequence(self):
         # deepspeedai/DeepSpeed issue 5305: a 7B GPT with sequences of 32,768 tokens on 8 A100-80GB, GB and seconds.
@@ -104,14 +111,19 @@ class Cases(PlanCase):
         def run(change, **plan):
             return self.run_plan(merged(base, change), {"plan": plan})
 
-        off = run(ulysses, sharding="zero3")
-        again = run(ulysses, sharding="zero3", recompute="full")
-        # 13.0 and 10.3 s with ZeRO-3, 13.2 and 10.1 s with ZeRO-2.
-        self.near(again["step_time_s"] / off["step_time_s"], 1.29, absolute=0.06)
-        self.assertGreater(off["peak_memory_bytes"] - again["peak_memory_bytes"], 10 * GIB)
-        tensor = run({"plan": {"tensor_parallel": 4}}, sharding="none", recompute="full")
-        # Four tensor-parallel ranks take 24 % longer than four that share sequences, and less memory.
-        self.assertGreater(tensor["step_time_s"], again["step_time_s"])
+        # Only ratios are compared: 16 such sequences are 3.4e16 operations even with half of the attention, 13.8 s at the
+        # peak of eight A100. 13.0 and 10.3 s with ZeRO-3, 13.2 and 10.1 s with ZeRO-2.
+        tensor = {recompute: run({"plan": {"tensor_parallel": 4}}, sharding="none", recompute=recompute)["step_time_s"]
+                  for recompute in ("none", "full")}
+        for sharding in ("zero3", "zero2"):
+            off = run(ulysses, sharding=sharding)
+            again = run(ulysses, sharding=sharding, recompute="full")
+            self.near(again["step_time_s"] / off["step_time_s"], 1.29, absolute=0.06)
+            # 75.2 and 52.8 GB, 62.3 and 43.8 GB.
+            self.assertGreater(off["peak_memory_bytes"] - again["peak_memory_bytes"], 18.5e9)
+            # Four tensor-parallel ranks take longer than four that share sequences, 16.1 and 12.1 s.
+            self.assertGreater(tensor["full"], again["step_time_s"])
+            self.assertGreater(tensor["none"], off["step_time_s"])
 
 
 if __name__ == "__main__":

@@ -12,9 +12,6 @@ from plan_case import PlanCase, main, merged
 
 
 class Cases(PlanCase):
-    def near(self, value, expected, relative=0.0, absolute=0.0):
-        self.assertAlmostEqual(value, expected, delta=max(relative * abs(expected), absolute))
-
     # ---- F03: LLaMA (arXiv 2302.13971) on 2048 A100 of 80 GB, the only number of GPUs that the paper states ----
     # Steps of 4 million tokens; memory-efficient attention of early 2023; what is cheap is recomputed, and outputs of
     # linear layers are kept; tensor and sequence parallel, over as many GPUs as the published weights have files. One
@@ -38,7 +35,8 @@ class Cases(PlanCase):
         self.near(result["run"]["gpu_hours"], 135_168, relative=0.15)
 
     def test_F03_llama_65b_simulated(self):
-        # 380 tokens per second and GPU: 1.4 trillion in 20.8 days
+        # 380 tokens per second and GPU: 1.4 trillion in 20.8 days. Within 1 % that follows from the measured rate
+        # (run_cases.py); here the rate is simulated, as for 13B, and as far off as that may be.
         config = merged(self.LLAMA, {
             "model": {"num_layers": 80, "hidden_size": 8192, "num_attention_heads": 64, "intermediate_size": 22016},
             "plan": {"tensor_parallel": 8, "micro_batch_size": 8}, "run": {"tokens": 1.4e12}})

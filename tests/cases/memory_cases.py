@@ -9,10 +9,9 @@ measurement and of what is not known about it, never of our own result. GB of nv
 """
 import sys
 
-from plan_case import PlanCase, main, merged
+from plan_case import GIB, PlanCase, main, merged
 
 GB = 1e9
-GIB = 2**30
 STATE = ("parameters", "gradients", "main_gradients", "optimizer_state")
 
 
@@ -29,9 +28,6 @@ class Cases(PlanCase):
         """Bytes that the fullest rank holds between steps."""
         result = self.memory(base, change)
         return sum(result["memory_at_peak"][category] for category in STATE)
-
-    def near(self, value, expected, relative=0.0, absolute=0.0):
-        self.assertAlmostEqual(value, expected, delta=max(relative * abs(expected), absolute))
 
     # ---- BLOOM and the trials before it (bigscience-workshop/bigscience, tr11-176B-ml) ----
     BIGSCIENCE = {

@@ -8,7 +8,6 @@ Each test names its case and source. What a report leaves open (batch, sequence)
 that of the measurement and of what is not known about it, never of our own result.
 """
 import json
-import subprocess
 import sys
 
 from plan_case import PlanCase, main, merged
@@ -21,11 +20,9 @@ class Cases(PlanCase):
     def bus_bandwidth(self, cluster, gpus, size="1 GiB", op="all_reduce"):
         """GB/s of a collective on a cluster (a preset or a mapping)."""
         if not isinstance(cluster, str):
-            path = self.folder / "cluster.yaml"
-            path.write_text(json.dumps(cluster), encoding="utf-8")
-            cluster = str(path)
-        done = subprocess.run([self.program, "bench", "--cluster", cluster, "--gpus", str(gpus), "--sizes", size, "--op", op,
-                               "--format", "json"], capture_output=True, text=True, timeout=60, check=False)
+            cluster = self.written(cluster, "cluster")
+        done = self.run_program("bench", "--cluster", cluster, "--gpus", str(gpus), "--sizes", size, "--op", op, "--format",
+                                "json")
         self.assertEqual(done.returncode, 0, done.stderr)
         return json.loads(done.stdout)["rows"][0]["busbw_GBps"]
 
@@ -219,8 +216,8 @@ class Cases(PlanCase):
 
     def test_E19_one_direction_of_nvlink(self):
         # NVIDIA/nccl issue 1264: 900 GB/s are two directions of 450, of which 0.78 to 0.87 are reached.
-        done = subprocess.run([self.program, "topology", "dgx-h100", "--gpus", "8", "--format", "json"], capture_output=True,
-                              text=True, check=True)
+        done = self.run_program("topology", "dgx-h100", "--gpus", "8", "--format", "json")
+        self.assertEqual(done.returncode, 0, done.stderr)
         reached = json.loads(done.stdout)["distances"][0]["bandwidth_Bps"]
         self.between(reached / 450e9, 0.78, 0.87)
         self.between(self.bus_bandwidth("dgx-a100-80gb", 8, "8 GiB"), 235 * 0.95, 235 * 1.05)

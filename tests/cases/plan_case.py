@@ -6,6 +6,11 @@ import subprocess
 import tempfile
 import unittest
 
+GIB = 2**30
+TERA = 1e12
+# Seconds after which a run is ended, and its test fails.
+TIMEOUT = 300
+
 
 def merged(base, change):
     """A mapping with the changes laid on it, key by key."""
@@ -25,12 +30,27 @@ class PlanCase(unittest.TestCase):
         self.addCleanup(temporary.cleanup)
         self.folder = pathlib.Path(temporary.name)
 
+    def near(self, value, expected, relative=0.0, absolute=0.0):
+        """Asserts that a value is as expected, within the larger one of two tolerances."""
+        self.assertAlmostEqual(value, expected, delta=max(relative * abs(expected), absolute))
+
+    def written(self, mapping, name="case"):
+        """The path of a new file with a configuration or a cluster."""
+        path = self.folder / f"{name}.yaml"
+        path.write_text(json.dumps(mapping), encoding="utf-8")
+        return str(path)
+
+    def run_program(self, *arguments):
+        """The ended process of any command."""
+        return subprocess.run([self.program, *arguments], capture_output=True, text=True, timeout=TIMEOUT, check=False)
+
+    def call(self, command, base, change=None, arguments=()):
+        """The ended process of a command on a configuration with some of it changed."""
+        return self.run_program(command, self.written(merged(base, change or {})), *arguments)
+
     def result(self, command, base, change=None, arguments=()):
-        """The JSON result of a command on a configuration with some of it changed."""
-        path = self.folder / "case.yaml"
-        path.write_text(json.dumps(merged(base, change or {})), encoding="utf-8")
-        done = subprocess.run([self.program, command, str(path), "--format", "json", "--quiet", *arguments],
-                              capture_output=True, text=True, timeout=300, check=False)
+        """The JSON result of a command that ends well."""
+        done = self.call(command, base, change, ["--format", "json", "--quiet", *arguments])
         self.assertEqual(done.returncode, 0, done.stderr)
         return json.loads(done.stdout)
 

@@ -7,12 +7,10 @@ usage: run_cases.py TRAINSIM
 Each test names its case and source. Where a source gives throughput, steps are made to take as long by a profile, so
 that what is tested is the way from a step to a run; the others are simulated.
 """
-import subprocess
 import sys
 
-from plan_case import PlanCase, main, merged
+from plan_case import TERA, PlanCase, main, merged
 
-TERA = 1e12
 SEQUENCE = 2048
 
 
@@ -30,9 +28,6 @@ def at_rate(gpus, tokens_per_gpu, cluster="dgx-a100-80gb"):
 class Cases(PlanCase):
     def whole_run(self, base, **run):
         return self.run_plan(merged(base, {"run": run}))["run"]
-
-    def near(self, value, expected, relative):
-        self.assertAlmostEqual(value, expected, delta=relative * abs(expected))
 
     def test_B10_narayanan_et_al(self):
         # arXiv 2104.04473, section 5.3: 8 T P / (n X) seconds; 34 and 84 days in the text.
@@ -106,9 +101,8 @@ class Cases(PlanCase):
         self.near(run["cost"]["amount"], 224_000, 0.005)
 
     def test_G24_the_time_of_the_whole_run(self):
-        path = self.folder / "case.yaml"
-        self.whole_run(at_rate(8, 1000), tokens=7e9)
-        done = subprocess.run([self.program, str(path)], capture_output=True, text=True, check=True)
+        done = self.call("run", at_rate(8, 1000), {"run": {"tokens": 7e9}})
+        self.assertEqual(done.returncode, 0, done.stderr)
         # 7e9 / 8000 tokens per second are 10.13 days.
         self.assertRegex(done.stdout, r"The whole run\n.*\n  time +10\.1 days")
 

@@ -8,33 +8,22 @@ Each test names its case and source. What a report leaves open is chosen here an
 measurement and of what is not known about it, never of our own result. GB of nvidia-smi are GiB.
 """
 import json
-import subprocess
 import sys
 
-from plan_case import PlanCase, main, merged
-
-TERA = 1e12
-GIB = 2**30
+from plan_case import GIB, TERA, PlanCase, main
 
 
 class Cases(PlanCase):
-    def near(self, value, expected, relative=0.0, absolute=0.0):
-        self.assertAlmostEqual(value, expected, delta=max(relative * abs(expected), absolute))
-
     def bench(self, cluster, gpus, size="1 GiB", op="all_reduce"):
         """The time of a collective in seconds on a cluster, a mapping."""
-        path = self.folder / "cluster.yaml"
-        path.write_text(json.dumps(cluster), encoding="utf-8")
-        done = subprocess.run([self.program, "bench", "--cluster", str(path), "--gpus", str(gpus), "--sizes", size,
-                               "--op", op, "--format", "json"], capture_output=True, text=True, timeout=60, check=False)
+        done = self.run_program("bench", "--cluster", self.written(cluster, "cluster"), "--gpus", str(gpus), "--sizes", size,
+                                "--op", op, "--format", "json")
         self.assertEqual(done.returncode, 0, done.stderr)
         return json.loads(done.stdout)["rows"][0]["time_s"]
 
     def refused(self, base, change=None):
         """The message for an input that must be refused."""
-        path = self.folder / "case.yaml"
-        path.write_text(json.dumps(merged(base, change or {})), encoding="utf-8")
-        done = subprocess.run([self.program, str(path)], capture_output=True, text=True, timeout=60, check=False)
+        done = self.call("run", base, change)
         self.assertEqual((done.returncode, done.stdout), (2, ""))
         return done.stderr
 
@@ -99,20 +88,23 @@ class Cases(PlanCase):
         self.near(result["breakdown"]["data_communication"], 4 * result["parameters"] / 1e3, relative=0.001)
 
     # ---- G03: no answer ----
-    def test_G03_64_gpus_in_seconds(self):
-        # aliyun/SimAI issues 293, 298 and 102: hours for 64 GPUs, or an end without a result.
+    def test_G03_64_gpus_have_a_result(self):
+        # aliyun/SimAI issues 293, 298 and 102: hours for 64 GPUs, or an end without a result, with experts for one. What
+        # keeps it short is that ranks that are alike are simulated once: one of each stage.
         base = {"model": "gpt-7.5b", "cluster": "dgx-a100-80gb", "gpus": 64, "plan": {"global_batch_size": 128}}
         splits = [{}, {"tensor_parallel": 8}, {"tensor_parallel": 2, "pipeline_parallel": 4},
                   {"sharding": "zero3"}, {"pipeline_parallel": 4, "virtual_pipeline": 3}]
-        for split in splits:
-            with self.subTest(split=split):
-                result = self.run_plan(base, {"plan": split})
+        changes = [{"plan": split} for split in splits] + [{"model": "mixtral-8x7b", "plan": {"expert_parallel": 8}}]
+        for change in changes:
+            with self.subTest(change=change):
+                result = self.run_plan(base, change)
                 self.assertGreater(result["step_time_s"], 0)
-                self.assertLess(result["simulation"]["wall_s"], 10)
+                self.assertEqual(result["simulation"]["simulated_ranks"], change["plan"].get("pipeline_parallel", 1))
         # Every rank by itself, too.
+        folded = self.run_plan(base, {"plan": splits[2]})
         result = self.run_plan(base, {"plan": splits[2]}, "--fold", "off")
         self.assertEqual(result["simulation"]["simulated_ranks"], 64)
-        self.assertLess(result["simulation"]["wall_s"], 10)
+        self.near(result["step_time_s"], folded["step_time_s"], relative=1e-9)
 
     # ---- G04, G07: memory ----
     def test_G04_the_distributed_optimizer_counts(self):
@@ -203,8 +195,8 @@ class Cases(PlanCase):
                 self.assertGreater(slow, 1.001 * fast)
 
     def test_G13_units_are_printed(self):
-        done = subprocess.run([self.program, "bench", "--cluster", "dgx-h100", "--gpus", "8", "--sizes", "1 GiB"],
-                              capture_output=True, text=True, timeout=60, check=True)
+        done = self.run_program("bench", "--cluster", "dgx-h100", "--gpus", "8", "--sizes", "1 GiB")
+        self.assertEqual(done.returncode, 0, done.stderr)
         self.assertRegex(done.stdout, r"GB/s")
         self.assertRegex(done.stdout, r"\b(ms|us|s)\b")
         self.assertNotIn("cycle", done.stdout)

@@ -56,6 +56,10 @@ class Pages(unittest.TestCase):
         for reference in page.references:
             self.assertIn(reference[1:], page.ids)
         self.assertLessEqual(self.path.stat().st_size, LARGEST_PAGE)
+        # Every mark of its template was replaced.
+        self.assertNotRegex(self.path.read_text(encoding="utf-8"), r"@[A-Z0-9]+@")
+        if command != "compare":
+            self.assertLess({"front", "memory-front", "memory-front-lead", "cost-front"}, set(page.ids))
         return data, json.loads(done.stdout)
 
     def config_file(self, name="plan", **changes):
@@ -273,16 +277,36 @@ class SweepPage(Pages):
 
 
 class ComparePage(Pages):
+    def check_stages(self, shown, run):
+        """Of the ranks of each stage, all of them, the largest numbers."""
+        ranks = run["result"]["ranks"]
+        for number, stage in enumerate(shown["stages"]):
+            of = [rank for rank in ranks if rank["stage"] == number]
+            self.assertEqual(stage, {
+                "stage": number, "layers": of[0]["layers"], "busy_s": max(rank["busy_s"] for rank in of),
+                "bubble_ratio": max(rank["bubble_s"] / (rank["busy_s"] + rank["bubble_s"]) for rank in of),
+                "peak_memory_bytes": max(rank["peak_memory_bytes"] for rank in of)})
+        self.assertEqual(len(shown["stages"]), 1 + max(rank["stage"] for rank in ranks))
+
+    def test_stages_are_those_of_all_ranks(self):
+        # Stage 1 of two begins at rank 288. No two GPUs are alike, and each is slower than the one before, so that the
+        # last of all ranks works longest.
+        cluster = {"extends": "dgx-a100-80gb", "slow_gpus": [{"gpu": gpu, "slowdown": 1 + gpu / 575} for gpu in range(576)]}
+        config = self.config_file(cluster=cluster, gpus=576, simulation={"network": "ideal"},
+                                  plan={"pipeline_parallel": 2, "micro_batch_size": 1, "global_batch_size": 576})
+        data, result = self.page_of("compare", config, "@plan.recompute=full")
+        for shown, run in zip(data["runs"], result["runs"], strict=True):
+            self.assertEqual(len(run["result"]["ranks"]), 576)
+            self.check_stages(shown, run)
+            self.assertGreater(shown["stages"][1]["busy_s"], shown["stages"][0]["busy_s"])
+
     def test_its_numbers_are_those_of_the_json_output(self):
         data, result = self.page_of("compare", SMALL, "@plan.recompute=full", "@plan.micro_batch_size=2")
         for shown, run in zip(data["runs"], result["runs"], strict=True):
             self.assertEqual((shown["run"], shown["label"], shown["set"]), (run["run"], run["label"], run["set"]))
             for key, value in shown["result"].items():
-                if key not in ("ranks", "ranks_of_run"):
-                    self.assertEqual(value, run["result"][key], key)
-            self.assertEqual(shown["result"]["ranks_of_run"], len(run["result"]["ranks"]))
-            for rank, whole in zip(shown["result"]["ranks"], run["result"]["ranks"], strict=True):
-                self.assertEqual(rank, {key: whole[key] for key in rank})
+                self.assertEqual(value, run["result"][key], key)
+            self.check_stages(shown, run)
         self.assertEqual(data["inputs"], result["inputs"])
         self.assertEqual(data["differences"], result["differences"])
 
@@ -344,13 +368,31 @@ class SearchPage(Pages):
             self.assertGreaterEqual(plan["step_time_s"], result["plans"][-1]["step_time_s"] * (1 - 1e-9))
 
     def test_cost_where_gpus_vary(self):
-        data, result = self.page_of("search", self.config, *self.space, "--gpus", "4,8", "--objective", "cost", "--price", "2")
+        # Room for all plans, so that all are simulated.
+        data, result = self.page_of("search", self.config, *self.space[:-1], "100", "--gpus", "4,8", "--objective", "cost",
+                                    "--price", "2")
         plans = result["plans"] + [plan for plan in data["judged"] if plan["simulated"]]
-        if len({plan["gpus"] for plan in plans}) > 1:
-            self.assertIsNotNone(data["cost_front"])
+        self.assertEqual({plan["gpus"] for plan in plans}, {4, 8})
+        # The configuration's own, which is none of the space, competes.
+        plans.append(result["own"])
+        costs = [(plan["step_time_s"], plan["gpus"] * plan["step_time_s"]) for plan in plans]
+        expected = {index for index in range(len(costs)) if not beaten(costs, index)}
+        self.assertEqual(set(data["cost_front"]["points"]), expected)
         for plan in data["judged"]:
             self.assertAlmostEqual(plan["gpu_hours_per_step"], plan["gpus"] * plan["step_time_s"] / 3600, places=12)
         self.assertIn("--gpus 4,8 --price 2", data["command"])
+
+    def test_an_own_plan_that_breaks_a_limit(self):
+        data, result = self.page_of("search", self.config, *self.space)
+        self.assertTrue(result["own_keeps_limits"])
+        # The plans found need less than the configuration's own then, and that is on no front.
+        limit = result["own"]["peak_memory_bytes"] - 1
+        data, result = self.page_of("search", self.config, *self.space, "--limit", f"peak_memory_bytes<={limit}")
+        self.assertGreater(len(result["plans"]), 0)
+        self.assertFalse(result["own_keeps_limits"])
+        self.assertTrue(data["headline"].endswith(" Yours breaks a limit."), data["headline"])
+        simulated = result["plans"] + [plan for plan in data["judged"] if plan["simulated"]]
+        self.assertLess(max(data["memory_front"]["points"]), len(simulated))
 
     def test_no_plan(self):
         data, result = self.page_of("search", self.config, *self.space, "--limit", "peak_memory_bytes<=1")

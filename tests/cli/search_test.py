@@ -104,6 +104,14 @@ class Search(Case):
         self.assertLess(limited["plans"][0]["peak_memory_bytes"], free["peak_memory_bytes"])
         self.assertGreaterEqual(limited["plans"][0]["step_time_s"], free["step_time_s"])
         self.assertIn("break the limit " + limit, [each["reason"] for each in limited["rejected"]])
+        # Of the configuration's own plan, too, it is said whether it keeps them.
+        own = limited["own"]["peak_memory_bytes"]
+        for bound, keeps in ((own, True), (own - 1, False)):
+            arguments = (*SMALL, "--top", "1", "--limit", f"peak_memory_bytes<={bound}")
+            result = self.search(*arguments)
+            self.assertEqual((len(result["plans"]), result["own_keeps_limits"]), (1, keeps))
+            text = self.output("search", str(self.path), *arguments)
+            self.assertEqual("\nYours breaks a limit.\n" in text, not keeps, text)
         flat = self.search(*SMALL, "--top", "1", "--limit", "bubble_ratio<=0.01")["plans"][0]
         self.assertLessEqual(flat["bubble_ratio"], 0.01)
         none = self.search(*SMALL, "--limit", "mfu>1")

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/report/page/compare_page.hpp"
 
+#include <algorithm>
 #include <array>
+#include <cstdint>
+#include <map>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -14,7 +17,7 @@ namespace trainsim::report {
 
 namespace {
 
-/// What of a run's JSON result, and of each of its ranks, the page shows.
+/// What of a run's JSON result the page shows.
 constexpr std::array<std::string_view, 22> kResults = {"model",
                                                        "cluster",
                                                        "gpu",
@@ -37,34 +40,58 @@ constexpr std::array<std::string_view, 22> kResults = {"model",
                                                        "plan",
                                                        "warnings",
                                                        "notes"};
-constexpr std::array<std::string_view, 7> kRankResults = {"stage",  "rank",     "represents",       "layers",
-                                                          "busy_s", "bubble_s", "peak_memory_bytes"};
-/// Ranks of a run at most; a page of 26 runs of as many stays small.
-constexpr std::size_t kMostRanks = 256;
 /// Runs that a heading names one by one.
 constexpr std::size_t kMostNames = 3;
 
-template <std::size_t Count>
-Json part_of(const Json& json, const std::array<std::string_view, Count>& keys) {
+Json results_of(const Json& json) {
   Json part = Json::object();
-  for (const std::string_view key : keys) {
+  for (const std::string_view key : kResults) {
     if (const auto found = json.find(key); found != json.end()) part[std::string(key)] = *found;
   }
   return part;
 }
 
+/// The largest numbers of the ranks of a pipeline stage.
+struct StageMaxima {
+  std::int64_t layers = 0;
+  Seconds busy = 0;
+  /// Bubble over bubble and busy time.
+  double bubble_ratio = 0;
+  Bytes peak_memory = 0;
+};
+
+/// Over all ranks of a run's JSON result, by stage.
+Json stages_json(const Json& ranks) {
+  std::map<std::int64_t, StageMaxima> stages;
+  for (const Json& rank : ranks) {
+    StageMaxima& stage = stages[rank["stage"].get<std::int64_t>()];
+    const double busy = rank["busy_s"];
+    const double bubble = rank["bubble_s"];
+    stage.layers = std::max(stage.layers, rank["layers"].get<std::int64_t>());
+    stage.busy = std::max(stage.busy, busy);
+    if (busy + bubble > 0) stage.bubble_ratio = std::max(stage.bubble_ratio, bubble / (busy + bubble));
+    stage.peak_memory = std::max(stage.peak_memory, rank["peak_memory_bytes"].get<Bytes>());
+  }
+  Json json = Json::array();
+  for (const auto& [number, stage] : stages) {
+    json.push_back({{"stage", number},
+                    {"layers", stage.layers},
+                    {"busy_s", stage.busy},
+                    {"bubble_ratio", stage.bubble_ratio},
+                    {"peak_memory_bytes", stage.peak_memory}});
+  }
+  return json;
+}
+
 Json run_json(const ComparedRun& run) {
   const Json full = Json::parse(run.json);
-  Json result = part_of(full, kResults);
-  Json ranks = Json::array();
-  for (const Json& rank : full["ranks"]) {
-    if (ranks.size() == kMostRanks) break;
-    ranks.push_back(part_of(rank, kRankResults));
-  }
-  result["ranks"] = std::move(ranks);
-  result["ranks_of_run"] = full["ranks"].size();
-  return {{"run", run.figures.name}, {"label", run.label},           {"description", run.description},
-          {"set", run.overrides},    {"tokens", run.figures.tokens}, {"result", std::move(result)}};
+  return {{"run", run.figures.name},
+          {"label", run.label},
+          {"description", run.description},
+          {"set", run.overrides},
+          {"tokens", run.figures.tokens},
+          {"result", results_of(full)},
+          {"stages", stages_json(full["ranks"])}};
 }
 
 /// The fastest run that fits; null if none does.

@@ -2,7 +2,9 @@
 #include "sim/report/page/search_page.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -43,7 +45,7 @@ struct Simulated {
 
 /// Whether the configuration's own plan competes with the others, and is none of them.
 bool own_competes(const SearchReport& report, const std::vector<Simulated>& others) {
-  if (!report.own || report.own->verdict == Verdict::kDoesNotFit) return false;
+  if (!report.own || !report.own_keeps_limits || report.own->verdict == Verdict::kDoesNotFit) return false;
   const PlanResult& own = *report.own;
   return std::none_of(others.begin(), others.end(), [&own](const Simulated& other) {
     return other.step_time == own.step_time && other.peak_memory == own.peak_memory;
@@ -64,6 +66,9 @@ std::vector<Simulated> simulated_plans(const SearchReport& report) {
   return all;
 }
 
+/// Objectives that differ by less, as a share, are the same.
+constexpr double kSame = 1e-6;
+
 /// A front over plans that were simulated: places in the order above, and a sentence.
 Json front_json(const std::vector<Simulated>& plans, const std::function<double(const Simulated&)>& other,
                 const std::function<std::string(const Simulated&)>& write, const std::string& what) {
@@ -71,19 +76,12 @@ Json front_json(const std::vector<Simulated>& plans, const std::function<double(
   std::transform(plans.begin(), plans.end(), points.begin(), [&other](const Simulated& each) {
     return std::pair{each.step_time, other(each)};
   });
-  const std::vector<std::size_t> front = pareto_front(points);
-  const auto text = [&write](const Simulated& each) {
+  const auto text = [&](std::size_t point) {
+    const Simulated& each = plans[point];
     return plan_label(each.plan) + " (" + duration(each.step_time) + ", " + write(each) + ")";
   };
-  std::string sentence;
-  if (front.size() == 1) {
-    sentence = "One plan beats all others that were simulated in both: " + text(plans[front.front()]) + ".";
-  } else if (!front.empty()) {
-    sentence = std::to_string(front.size()) + " of " + std::to_string(plans.size()) +
-               " simulated plans are worth a look: from the fastest, " + text(plans[front.front()]) +
-               ", to the one with " + what + ", " + text(plans[front.back()]) + ".";
-  }
-  return {{"points", front}, {"sentence", sentence}};
+  const FrontTexts texts{"plan that was simulated in full", "plans that were simulated in full", what, text};
+  return {{"points", pareto_front(points)}, {"sentence", front_sentence(points, texts)}};
 }
 
 bool gpus_vary(const std::vector<Simulated>& plans) {
@@ -91,18 +89,24 @@ bool gpus_vary(const std::vector<Simulated>& plans) {
                      [&plans](const Simulated& each) { return each.plan.gpus != plans.front().plan.gpus; });
 }
 
+/// How the configuration's own plan stands against the best; empty without it.
+std::string own_sentence(const SearchReport& report) {
+  if (!report.own) return "";
+  if (report.own->verdict == Verdict::kDoesNotFit) return " Yours does not fit into memory.";
+  if (!report.own_keeps_limits) return " Yours breaks a limit.";
+  const double more = report.own->relative - 1;
+  if (std::abs(more) < kSame) return " Yours is as good.";
+  return " Yours takes " + percent(std::abs(more)) + (more > 0 ? " more " : " less ") +
+         (report.objective == Objective::kStepTime ? "time per step." : "GPU-hours per step.");
+}
+
 std::string headline(const SearchReport& report) {
   if (report.plans.empty()) return "No plan was found that is legal, fits into memory and keeps the limits.";
   const PlanResult& best = report.plans.front();
-  std::string text = "Best of " + std::to_string(report.legal) + " legal plans: " + plan_label(best.plan) +
-                     " with " + duration(best.step_time) + " per step, MFU " + percent(best.mfu) + ", " +
-                     gib(best.peak_memory) + " on the fullest GPU.";
-  if (!report.own) return text;
-  if (report.own->verdict == Verdict::kDoesNotFit) return text + " Yours does not fit into memory.";
-  const double more = report.own->relative - 1;
-  const char* measure = report.objective == Objective::kStepTime ? " time per step." : " GPU-hours per step.";
-  if (more < 1e-6) return text + " Yours is as good.";
-  return text + " Yours takes " + percent(more) + " more" + measure;
+  const std::string of =
+      report.legal == 1 ? "The only legal plan" : "Best of " + std::to_string(report.legal) + " legal plans";
+  return of + ": " + plan_label(best.plan) + " with " + duration(best.step_time) + " per step, MFU " +
+         percent(best.mfu) + ", " + gib(best.peak_memory) + " on the fullest GPU." + own_sentence(report);
 }
 
 Json page_json(const SearchReport& report) {

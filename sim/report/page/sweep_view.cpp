@@ -23,6 +23,8 @@ constexpr double kTokensOfCost = 1e9;
 constexpr double kSecondsPerHour = 3600;
 /// Numbers of tokens that differ by less are the same.
 constexpr double kSameTokens = 1e-9;
+/// Rates that differ by less are as good as each other.
+constexpr double kSameRate = 5e-4;
 
 double tokens_of(const Row& row) {
   return number_in(row, "tokens_per_s") * number_in(row, "step_time_s");
@@ -128,8 +130,10 @@ class Viewer {
       if (batch.knee) curve.knee = curve.rows[*batch.knee];
       view_.notes.insert(view_.notes.end(), batch.sentences.begin(), batch.sentences.end());
       std::move(batch.sentences.begin(), batch.sentences.end(), std::back_inserter(curve.sentences));
+      // What does not fit is in those.
+      curve.sentences.push_back(values_sentence(0, illegal_values(curve)));
     } else {
-      curve.sentences.push_back(misfit_sentence(curve));
+      curve.sentences.push_back(values_sentence(misfitting_values(curve), illegal_values(curve)));
     }
     std::erase(curve.sentences, "");
   }
@@ -140,25 +144,35 @@ class Viewer {
     std::copy_if(curve.rows.begin(), curve.rows.end(), std::back_inserter(fitting),
                  [this](std::size_t r) { return fits(rows_[r]); });
     if (fitting.size() < 2) return "";
-    const auto [low, high] =
-        std::minmax_element(fitting.begin(), fitting.end(),
-                            [this](std::size_t a, std::size_t b) { return rate(rows_[a]) < rate(rows_[b]); });
-    const double less = 1 - rate(rows_[*low]) / rate(rows_[*high]);
-    return "Of what fits, " + value_text(axis, *high) + " trains most tokens per second and GPU (" +
-           number(rate(rows_[*high])) + "), and " + value_text(axis, *low) + " the fewest (" + percent(less) +
+    // A curve goes through the best point, which is the first where several are as good.
+    const std::size_t high = *view_.best;
+    const std::size_t low =
+        *std::min_element(fitting.begin(), fitting.end(),
+                          [this](std::size_t a, std::size_t b) { return rate(rows_[a]) < rate(rows_[b]); });
+    const double less = 1 - rate(rows_[low]) / rate(rows_[high]);
+    if (less < kSameRate) {
+      const std::string all = fitting.size() == 2 ? "Both values" : "All " + plural(fitting.size(), "value");
+      return all + " that fit train as many tokens per second and GPU (" + number(rate(rows_[high])) +
+             "), within " + percent(kSameRate) + ".";
+    }
+    return "Of what fits, " + value_text(axis, high) + " trains most tokens per second and GPU (" +
+           number(rate(rows_[high])) + "), and " + value_text(axis, low) + " the fewest (" + percent(less) +
            " less).";
   }
 
-  std::string misfit_sentence(const SweepCurve& curve) const {
-    std::size_t misfits = 0;
-    std::size_t illegal = 0;
-    for (const std::size_t r : curve.rows) {
-      if (!is_valid(rows_[r])) {
-        ++illegal;
-      } else if (!fits(rows_[r])) {
-        ++misfits;
-      }
-    }
+  std::size_t illegal_values(const SweepCurve& curve) const {
+    return static_cast<std::size_t>(std::count_if(curve.rows.begin(), curve.rows.end(),
+                                                  [this](std::size_t r) { return !is_valid(rows_[r]); }));
+  }
+
+  std::size_t misfitting_values(const SweepCurve& curve) const {
+    return static_cast<std::size_t>(
+        std::count_if(curve.rows.begin(), curve.rows.end(),
+                      [this](std::size_t r) { return is_valid(rows_[r]) && !fits(rows_[r]); }));
+  }
+
+  /// "2 values do not fit into memory, 1 value is not legal."; empty if there are none.
+  static std::string values_sentence(std::size_t misfits, std::size_t illegal) {
     std::string text;
     if (misfits > 0)
       text =
@@ -180,22 +194,14 @@ class Viewer {
     SweepFront front;
     front.rows = pareto_front(points);
     for (std::size_t& row : front.rows) row = fitting_[row];
-    front.sentence = front_sentence(front.rows, what, write);
-    return front;
-  }
-
-  std::string front_sentence(const std::vector<std::size_t>& front, const std::string& what,
-                             const std::function<std::string(const Row&)>& write) const {
-    if (front.empty()) return "No point fits into memory, so there is no front.";
-    const Row& first = rows_[front.front()];
-    if (front.size() == 1)
-      return "One point beats all others that fit in both numbers: " + point_text(first) + ".";
-    const auto numbers = [&](const Row& row) {
+    const auto numbers = [&](std::size_t point) {
+      const Row& row = rows_[fitting_[point]];
       return point_text(row) + " (" + duration(time_of(row, view_.per_token)) + ", " + write(row) + ")";
     };
-    return std::to_string(front.size()) + " of " + plural(fitting_.size(), "point") +
-           " that fit are worth a look, from the fastest, " + numbers(first) + ", to the one with " + what +
-           ", " + numbers(rows_[front.back()]) + ". Each of the others is beaten by one of these.";
+    front.sentence = points.empty()
+                         ? "No point fits into memory, so there is no front."
+                         : front_sentence(points, {"point that fits", "points that fit", what, numbers});
+    return front;
   }
 
   const std::vector<Row>& rows_;

@@ -12,9 +12,10 @@ using sweep::CellKind;
 using sweep::Row;
 
 /// A point of a sweep: 1000 tokens in a step of so many seconds, on one GPU.
-Row point(std::vector<std::pair<std::string, std::string>> values, double seconds, double gib, bool fits) {
+Row point(const std::vector<std::pair<std::string, std::string>>& values, double seconds, double gib,
+          bool fits) {
   Row row;
-  for (auto& [key, value] : values) row.push_back(sweep::value_cell(key, value));
+  for (const auto& [key, value] : values) row.push_back(sweep::value_cell(key, value));
   const auto number = [&row](const char* name, double value) {
     row.push_back({name, std::to_string(value), CellKind::kBare});
   };
@@ -31,9 +32,9 @@ Row point(std::vector<std::pair<std::string, std::string>> values, double second
   return row;
 }
 
-Row illegal(std::vector<std::pair<std::string, std::string>> values) {
+Row illegal(const std::vector<std::pair<std::string, std::string>>& values) {
   Row row;
-  for (auto& [key, value] : values) row.push_back(sweep::value_cell(key, value));
+  for (const auto& [key, value] : values) row.push_back(sweep::value_cell(key, value));
   row.push_back({"name", "", CellKind::kNone});
   row.push_back({"error", "no such plan", CellKind::kText});
   return row;
@@ -56,6 +57,37 @@ TEST(SweepView, TheBestFitsAndCurvesGoThroughIt) {
   EXPECT_EQ(view.memory.rows, (std::vector<std::size_t>{1, 0}));
   EXPECT_FALSE(view.cost);
   EXPECT_FALSE(view.per_token);
+}
+
+TEST(SweepView, PointsThatAreAsGood) {
+  const std::vector<Row> rows = {point({{"a", "1"}}, 2, 10, true), point({{"a", "2"}}, 2, 10, true),
+                                 point({{"a", "3"}}, 2.0008, 10, true)};
+  EXPECT_EQ(view_of(rows).curves[0].sentences,
+            (std::vector<std::string>{
+                "All 3 values that fit train as many tokens per second and GPU (500.0), within 0.050 %."}));
+}
+
+TEST(SweepView, TheFirstOfEqualPointsIsTheBestInAllSentences) {
+  const SweepView view = view_of(
+      {point({{"a", "1"}}, 2, 10, true), point({{"a", "2"}}, 2, 10, true), point({{"a", "3"}}, 4, 10, true)});
+  EXPECT_NE(view.headline.find("a=1 trains most tokens"), std::string::npos) << view.headline;
+  EXPECT_EQ(view.curves[0].sentences,
+            (std::vector<std::string>{"Of what fits, a=1 trains most tokens per second and GPU (500.0), and "
+                                      "a=3 the fewest (50.0 % less)."}));
+}
+
+TEST(SweepView, SizesOfTheBatchThatAreNotLegal) {
+  const std::string key = "plan.micro_batch_size";
+  EXPECT_EQ(
+      view_of({point({{key, "1"}}, 2, 10, true), illegal({{key, "3"}})}).curves[0].sentences,
+      (std::vector<std::string>{"Memory is no limit here: plan.micro_batch_size = 1, the largest that is "
+                                "legal, leaves 0 MiB.",
+                                "1 value is not legal."}));
+}
+
+TEST(SweepView, FrontsNameTheirPointsWithBothNumbers) {
+  EXPECT_EQ(view_of({point({{"a", "1"}}, 2, 10, true)}).memory.sentence,
+            "There is one point that fits: a=1 (2.000 s, 10.0 GiB).");
 }
 
 TEST(SweepView, NothingThatFits) {

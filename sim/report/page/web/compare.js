@@ -115,29 +115,17 @@ function showInputs() {
   ], data.inputs));
 }
 
-/** A number of a stage: the largest of its ranks. */
-function ofStage(run, stage, value) {
-  const ranks = run.result.ranks.filter((rank) => rank.stage === stage);
-  return ranks.length === 0 ? null : Math.max(...ranks.map(value));
-}
-
 function showStages() {
-  const last = Math.max(...runs.flatMap((run) => run.result.ranks.map((rank) => rank.stage)));
-  const left = runs.filter((run) => run.result.ranks_of_run > run.result.ranks.length).map((run) => run.run);
-  const longest = (run, value) => run.result.ranks.reduce((a, b) => value(b) > value(a) ? b : a).stage;
-  byId("stages-lead").textContent = runs.map((run) => `In ${run.run} stage ${longest(run, (rank) => rank.busy_s)} works longest ` +
-      `and stage ${longest(run, (rank) => rank.peak_memory_bytes)} is the fullest.`).join(" ") + " Of several ranks of a stage, the " +
-      "largest number is shown." + (left.length > 0 ? ` Of ${left.join(", ")} only the first ranks are here.` : "");
-  const quantities = [
-    ["layers", (rank) => rank.layers, (value) => String(value)],
-    ["busy", (rank) => rank.busy_s, duration],
-    ["bubble", (rank) => rank.bubble_s / (rank.busy_s + rank.bubble_s), percent],
-    ["peak memory", (rank) => rank.peak_memory_bytes, gib],
-  ];
-  const columns = quantities.flatMap(([name, value, write]) => runs.map((run) => ({
-    title: `${run.run} ${name}`, number: true, cell: (stage) => {
-      const found = ofStage(run, stage, value);
-      return found === null ? "" : write(found);
+  const last = Math.max(...runs.flatMap((run) => run.stages.map((stage) => stage.stage)));
+  const first = (run, key) => run.stages.reduce((a, b) => b[key] > a[key] ? b : a).stage;
+  byId("stages-lead").textContent = runs.map((run) => `In ${run.run} stage ${first(run, "busy_s")} works longest and stage ` +
+      `${first(run, "peak_memory_bytes")} is the fullest.`).join(" ") + " Of several ranks of a stage, the largest number is shown.";
+  const quantities = [["layers", "layers", String], ["busy", "busy_s", duration], ["bubble", "bubble_ratio", percent],
+    ["peak memory", "peak_memory_bytes", gib]];
+  const columns = quantities.flatMap(([name, key, write]) => runs.map((run) => ({
+    title: `${run.run} ${name}`, number: true, cell: (number_) => {
+      const stage = run.stages.find((each) => each.stage === number_);
+      return stage === undefined ? "" : write(stage[key]);
     }})));
   byId("stages-table").append(table("By pipeline stage", [{title: "Stage", cell: (stage) => String(stage)}, ...columns], d3.range(last + 1)));
 }

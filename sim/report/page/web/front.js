@@ -8,10 +8,10 @@ const misfitMark = "M-4,-4L4,4M4,-4L-4,4";
 /**
  * A chart of points with `x`, `y` (in units of the axes), `front` (their place on the front, from 1, or 0), `fits`,
  * `name`, `text` (their numbers in words), and perhaps `mark`, a name that stands beside them, and `hollow`. Axes have a `title` and a `unit`.
- * `limit` is a y that no point that fits exceeds, if there is one.
+ * `limit` is a y that no point that fits exceeds, if there is one; `misfits` says what is wrong with those that do not.
  */
 class FrontChart {
-  constructor(id, points, {x, y, label, limit}) {
+  constructor(id, points, {x, y, label, limit, misfits = "do not fit into memory"}) {
     this.axes = {x, y};
     this.limit = limit;
     this.margin = {top: 14, right: 16, bottom: 42, left: 80};
@@ -23,9 +23,9 @@ class FrontChart {
     this.at = null;
     this.said = make("p", {class: "selected", "aria-live": "polite"});
     const left = points.length - this.points.length;
-    const help = make("p", {class: "help", id: id + "-help"}, "Points on the line are numbered as in the table; crosses do " +
-        "not fit into memory. Move over a point to read it; on the keyboard, left and right go along the line." +
-        (left > 0 ? ` ${left} points that do not fit lie too far out to be shown.` : ""));
+    const help = make("p", {class: "help", id: id + "-help"}, "Points on the line are numbered as in the table; crosses " +
+        misfits + ". Move over a point to read it; on the keyboard, left and right go along the line." +
+        (left > 0 ? ` ${left} points that ${misfits} lie too far out to be shown.` : ""));
     this.box = make("div", {class: "chart", tabindex: "0", role: "application", "aria-label": label,
       "aria-describedby": id + "-help"});
     byId(id).append(this.box, this.said, help);

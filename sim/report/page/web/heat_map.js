@@ -83,7 +83,7 @@ class HeatMap {
     cell.dataset.column = column;
     if (point === undefined) {
       cell.className = "nothing";
-      cell.setAttribute("aria-label", "no point");
+      cell.setAttribute("aria-label", pointsLeftOut > 0 ? "left out of this page" : "no point");
       return cell;
     }
     cell.setAttribute("aria-label", pointSentence(point));
@@ -139,7 +139,8 @@ class HeatMap {
         make("li", {}, make("span", {class: "swatch", style: `background:var(--${tone})`}), text)),
         make("li", {}, make("span", {class: "swatch best"}), this.metric.less ? "lowest" : "highest"),
         make("li", {}, make("span", {class: "swatch misfit"}), "does not fit"),
-        make("li", {}, make("span", {class: "swatch illegal"}), "not legal"));
+        make("li", {}, make("span", {class: "swatch illegal"}), "not legal"),
+        pointsLeftOut > 0 ? make("li", {}, "empty: left out of this page") : "");
   }
 
   listen() {

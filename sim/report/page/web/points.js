@@ -3,6 +3,9 @@
 const points = data.points.rows.map((values, index) => Object.assign({index},
     Object.fromEntries(data.points.columns.map((column, i) => [column, values[i]]))));
 
+/** Points that the page has no room for. */
+const pointsLeftOut = data.counts.points - points.length;
+
 function isLegal(point) {
   return point.error === null;
 }

@@ -71,6 +71,8 @@ function showRanking() {
 
 /** Plans of the charts: those simulated in full in the order of the fronts, the configuration's own last, and the others. */
 const simulated = plans.concat(data.judged.filter((plan) => plan.simulated), search.own === null ? [] : [search.own]);
+/** Whether the configuration's own plan is one that may be chosen. */
+const ownCompetes = search.own !== null && search.own_keeps_limits && search.own.verdict !== "does not fit";
 const bounded = data.judged.filter((plan) => !plan.simulated);
 
 function showFront(id, front, {title, value, write, unit, label}) {
@@ -79,10 +81,12 @@ function showFront(id, front, {title, value, write, unit, label}) {
   const [size, name] = timeUnit(Math.max(...simulated.map((plan) => plan.step_time_s)));
   const place = (plan) => front.points.indexOf(simulated.indexOf(plan)) + 1;
   const point = (plan) => ({x: plan.step_time_s / size, y: value(plan) / unit[0], front: place(plan),
-    fits: plan !== search.own || plan.verdict !== "does not fit", hollow: plan.simulated === false,
+    fits: plan !== search.own || ownCompetes, hollow: plan.simulated === false,
     name: (plan === search.own ? "Yours: " : "") + plan.label, mark: plan === search.own ? "yours" : "",
-    text: `${plan.simulated === false ? "at least " : ""}${duration(plan.step_time_s)}, ${write(plan)}`});
-  new FrontChart(id, simulated.concat(bounded).map(point), {x: {title: "Step time", unit: name}, y: {title, unit: unit[1]}, label});
+    text: `${plan.simulated === false ? "at least " : ""}${duration(plan.step_time_s)}, ${write(plan)}` +
+        (plan === search.own && !search.own_keeps_limits ? ", breaks a limit" : "")});
+  new FrontChart(id, simulated.concat(bounded).map(point), {x: {title: "Step time", unit: name}, y: {title, unit: unit[1]}, label,
+    misfits: "do not fit into memory" + (search.limits.length > 0 ? " or break a limit" : "")});
   byId(id).append(table("On the line", [
     {title: "", cell: (plan) => String(place(plan))},
     {title: "Plan", cell: (plan) => plan.label},

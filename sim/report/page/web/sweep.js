@@ -58,9 +58,10 @@ function showFronts() {
 }
 
 function showPoints() {
-  const left = data.counts.points - points.length;
-  byId("points-lead").textContent = "Click on a head to sort by it." + (left > 0 ? ` ${whole(left)} points are left out, so ` +
-      "that the file stays small: the best, the lines and the charts are complete, the others were thinned out evenly." : "");
+  byId("points-lead").textContent = "Click on a head to sort by it." + (pointsLeftOut > 0 ?
+    ` ${whole(pointsLeftOut)} points are left out, so that the file stays small. Kept are the best and, while there is room, the ` +
+      "points on the lines, those of the curves, and of the others every so many; the map and the charts of all points show only " +
+      "these." : "");
   byId("points-table").append(sortableTable("One row per point", pointColumns(), points,
       (point) => point.index === data.best ? "totals" : "", [0, true]));
 }
