@@ -51,20 +51,42 @@ class Plan {
                        " nobody knows how many; import what started the run with it (a script, a "
                        "configuration), or give --gpus");
     }
-    const std::int64_t replicas =
-        std::max<std::int64_t>(1, *known("gpus") / (count("plan.tensor_parallel", 1) * stages()));
-    return std::max<std::int64_t>(1, *batch / (replicas * count("plan.micro_batch_size", 1)));
+    return divided(*batch, *known("gpus"));
   }
 
   /// The stage that a rank holds.
   std::int64_t stage_of(std::int64_t rank) const {
-    const std::int64_t tensor = count("plan.tensor_parallel", 1);
     const Setting* order = translation_.find("plan.order");
-    if (order != nullptr && order->value == "tp-pp-dp") return rank / tensor % stages();
+    if (order != nullptr && order->value == "tp-pp-dp") return rank / stage_width() % stages();
     return rank / std::max<std::int64_t>(1, count("gpus", 1) / stages());
   }
 
  private:
+  /// Ranks that hold one stage of one replica: context-parallel ranks come right after tensor-parallel ones.
+  std::int64_t stage_width() const {
+    return count("plan.tensor_parallel", 1) * count("plan.context_parallel", 1);
+  }
+
+  /// Micro-batches of a batch on each replica; the measured run had a whole number of both.
+  std::int64_t divided(std::int64_t batch, std::int64_t gpus) const {
+    const std::string cure = "; import what started the measured run, with the --gpus that it had";
+    const std::int64_t replica = stage_width() * stages();
+    if (gpus % replica != 0) {
+      throw InputError("error: " + std::to_string(gpus) + " GPUs do not divide into replicas of " +
+                       std::to_string(replica) + " (tensor x context x pipeline parallelism), so that nobody " +
+                       "knows how many micro-batches its times are of" + cure);
+    }
+    const std::int64_t replicas = gpus / replica;
+    const std::int64_t size = count("plan.micro_batch_size", 1);
+    if (batch % (replicas * size) != 0) {
+      throw InputError("error: a global batch of " + std::to_string(batch) +
+                       " does not divide into micro-batches of " + std::to_string(size) + " on " +
+                       std::to_string(replicas) + (replicas == 1 ? " replica" : " replicas") +
+                       ", so that nobody knows how many its times are of" + cure);
+    }
+    return batch / (replicas * size);
+  }
+
   std::optional<std::int64_t> known(std::string_view path) const {
     const Setting* setting = translation_.find(path);
     if (setting == nullptr || setting->value.empty()) return std::nullopt;

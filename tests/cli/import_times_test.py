@@ -162,6 +162,33 @@ class ImportTimes(unittest.TestCase):
         times, _ = self.imported(self.script(2, 2, "--use-tp-pp-dp-mapping"), log)
         self.assert_times(times, [124 / 8, 248 / 8] * 2)
 
+    def test_context_parallel_ranks_share_a_stage(self):
+        # Replicas of 2 x 2 of 8 GPUs: 2 replicas, so 32 sequences are 8 micro-batches of 2. Without the context-parallel
+        # pairs there would be 4 replicas and 4 micro-batches.
+        forward = [80, 88, 80, 88, 160, 168, 160, 168]
+        log = self.written(of_ranks(forward, [2 * time for time in forward]), "log")
+        times, _ = self.imported(self.script(1, 2, "--context-parallel-size 2"), log)
+        self.assertIn("over 8 micro-batches", self.yaml)
+        self.assert_times(times, [84 / 8, 168 / 8, 164 / 8, 328 / 8])
+        # In the other order pairs of ranks alternate: 0, 1, 4, 5 hold stage 0, the others stage 1; here 4 and 5 are slow.
+        forward = [80, 80, 80, 80, 160, 160, 80, 80]
+        log = self.written(of_ranks(forward, [2 * time for time in forward]), "log")
+        times, _ = self.imported(self.script(1, 2, "--context-parallel-size 2 --use-tp-pp-dp-mapping"), log)
+        self.assert_times(times, [120 / 8, 240 / 8, 80 / 8, 160 / 8])
+
+    def test_micro_batches_that_are_no_whole_number(self):
+        log = self.written(ranged((400, 400), (800, 800)), "log")
+        cure = "; import what started the measured run, with the --gpus that it had"
+        # 32 sequences on 3 replicas, in micro-batches of 2
+        self.assertIn("log: error: a global batch of 32 does not divide into micro-batches of 2 on 3 replicas, so that "
+                      "nobody knows how many its times are of" + cure, self.refused(self.script(), log, "--gpus", "3"))
+        # A batch smaller than one micro-batch on every replica
+        self.assertIn("log: error: a global batch of 32 does not divide into micro-batches of 2 on 32 replicas",
+                      self.refused(self.script(), log, "--gpus", "32"))
+        self.assertIn("log: error: 6 GPUs do not divide into replicas of 4 (tensor x context x pipeline parallelism), so "
+                      "that nobody knows how many micro-batches its times are of" + cure,
+                      self.refused(self.script(2, 2), log, "--gpus", "6"))
+
     def test_the_line_of_older_versions(self):
         log = ("time (ms) | model-and-optimizer-setup: 1736.32 | train/valid/test-data-iterators-setup: 2674.95\n"
                " time (ms) | forward-compute: 58.16 | backward-compute: 142.66 | backward-params-all-reduce: 21.43 | "
