@@ -66,7 +66,8 @@ class Import(unittest.TestCase):
         self.assert_has(tree, "plan", {"tensor_parallel": 8, "pipeline_parallel": 16, "micro_batch_size": 1,
                                        "global_batch_size": 1536, "precision": "fp16", "gradient_dtype": "fp16",
                                        "sharding": "none", "recompute": "none", "overlap_gradient_reduction": False})
-        self.assertIn("--rampup-batch-size 16 16 5859375: every step is simulated with the full batch", said)
+        self.assertIn("--rampup-batch-size 16 16 5859375: every step is simulated with the full batch; of a whole run, "
+                      "run.rampup_batch_size has the ramp", said)
         self.assertIn("Without effect on step time and memory: ", said)
         self.assertIn("--train-iters, --weight-decay, --adam-beta1", said)
         self.assertNotIn("Unknown", said)
