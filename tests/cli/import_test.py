@@ -237,8 +237,9 @@ class Import(unittest.TestCase):
         self.assertIn("error: a model of type dbrx is a mixture of experts of another kind than mixtral or "
                       "qwen3_moe, which this version cannot simulate; only decoders", self.refused(path))
         path = self.written('{"model_type": "llama", "kv_lora_rank": 512}', "config.json")
-        self.assertIn("error: kv_lora_rank: the model has multi-head latent attention (MLA), which this version "
-                      "cannot simulate", self.refused(path))
+        self.assertIn("error: kv_lora_rank: the model has multi-head latent attention (MLA), which is imported "
+                      "of the types deepseek_v2, deepseek_v3 and kimi_k2 alone; take the key out, and write "
+                      "model.latent_attention into what is imported", self.refused(path))
         path = self.written('{"model_type": "mixtral", "num_local_experts": 8}', "config.json")
         self.assertIn("error: a model of type mixtral needs num_local_experts, num_experts_per_tok and "
                       "intermediate_size", self.refused(path))
@@ -251,7 +252,24 @@ class Import(unittest.TestCase):
         self.assertIn("error: --retro-add-retriever: the model has a retrieval-augmented model (RETRO), which this "
                       "version cannot simulate; only decoders", self.refused(path))
         path = self.written('[model]\nname = "llama4"\nflavor = "17bx16e"\n', "job.toml")
-        self.assertIn("error: the model llama4 17bx16e is a mixture of experts", self.refused(path))
+        self.assertIn("error: the model llama4 17bx16e is a mixture of experts, and its shape is not known to this "
+                      "version; known are deepseek_v3 671B, qwen3 30B-A3B and qwen3 235B-A22B: name one of them, and "
+                      "write the model's own shape into what is imported", self.refused(path))
+        path = self.written('[model]\nname = "deepseek_v3"\nflavor = "16B"\n', "job.toml")
+        self.assertIn("error: the model deepseek_v3 16B is a mixture of experts, and its shape is not known",
+                      self.refused(path))
+
+    def test_experts_of_torchtitan(self):
+        for name, flavor, preset in (("deepseek_v3", "671B", "deepseek-v3"), ("qwen3", "30B-A3B", "qwen3-30b-a3b"),
+                                     ("qwen3", "235B-A22B", "qwen3-235b-a22b")):
+            with self.subTest(preset):
+                path = self.written(f'[model]\nname = "{name}"\nflavor = "{flavor}"\n[parallelism]\n'
+                                    "expert_parallel_degree = 8\n[training]\nlocal_batch_size = 1\n", "job.toml")
+                tree, _ = self.imported(path, "--cluster", "dgx-h100", "--gpus", "64")
+                self.assertEqual(tree["model"], preset)
+                # torchtitan splits the experts of expert-parallel ranks no further unless it is told to.
+                self.assert_has(tree, "plan", {"expert_parallel": 8, "expert_tensor_parallel": 1})
+                self.assert_legal()
 
     def test_experts_of_hugging_face(self):
         tree, _ = self.imported("hf-mixtral-8x7b.json")
