@@ -7,16 +7,11 @@
 #include <utility>
 
 #include "sim/base/diagnostics.hpp"
+#include "sim/base/quantile.hpp"
 
 namespace trainsim::exchange {
 
 namespace {
-
-Seconds median_of(std::vector<Seconds> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
 
 StepTimes mean_of(const std::vector<StepTimes>& all) {
   StepTimes sum;
@@ -73,7 +68,8 @@ class Plan {
     const std::int64_t replica = stage_width() * stages();
     if (gpus % replica != 0) {
       throw InputError("error: " + std::to_string(gpus) + " GPUs do not divide into replicas of " +
-                       std::to_string(replica) + " (tensor x context x pipeline parallelism), so that nobody " +
+                       std::to_string(replica) +
+                       " (tensor x context x pipeline parallelism), so that nobody " +
                        "knows how many micro-batches its times are of" + cure);
     }
     const std::int64_t replicas = gpus / replica;
@@ -158,6 +154,7 @@ std::string profile_of_ranks(const Measurement& measured, const Plan& plan, std:
 }  // namespace
 
 StepTimes median(const std::vector<StepTimes>& steps) {
+  constexpr double half = 0.5;
   std::vector<Seconds> forward;
   std::vector<Seconds> backward;
   forward.reserve(steps.size());
@@ -166,7 +163,7 @@ StepTimes median(const std::vector<StepTimes>& steps) {
     forward.push_back(step.forward);
     backward.push_back(step.backward);
   }
-  return {median_of(std::move(forward)), median_of(std::move(backward))};
+  return {quantile(std::move(forward), half), quantile(std::move(backward), half)};
 }
 
 Measurement joined(std::vector<Measurement> measurements) {
