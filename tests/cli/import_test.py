@@ -260,16 +260,26 @@ class Import(unittest.TestCase):
                       self.refused(path))
 
     def test_experts_of_torchtitan(self):
-        for name, flavor, preset in (("deepseek_v3", "671B", "deepseek-v3"), ("qwen3", "30B-A3B", "qwen3-30b-a3b"),
-                                     ("qwen3", "235B-A22B", "qwen3-235b-a22b")):
+        degrees = ("[parallelism]\nexpert_parallel_degree = 4\ntensor_parallel_degree = {tensor}\n"
+                   "data_parallel_shard_degree = {shards}\n[training]\nlocal_batch_size = 1\n")
+        for name, flavor, preset, tensor in (("deepseek_v3", "671B", "deepseek-v3", 1),
+                                             ("qwen3", "30B-A3B", "qwen3-30b-a3b", 4),
+                                             ("qwen3", "235B-A22B", "qwen3-235b-a22b", 4)):
+            model = f'[model]\nname = "{name}"\nflavor = "{flavor}"\n'
             with self.subTest(preset):
-                path = self.written(f'[model]\nname = "{name}"\nflavor = "{flavor}"\n[parallelism]\n'
-                                    "expert_parallel_degree = 8\n[training]\nlocal_batch_size = 1\n", "job.toml")
-                tree, _ = self.imported(path, "--cluster", "dgx-h100", "--gpus", "64")
+                # One shard on each replica, which is no FSDP
+                path = self.written(model + degrees.format(tensor=tensor, shards=1), "job.toml")
+                tree, _ = self.imported(path, "--cluster", "dgx-h100", "--gpus", str(tensor), "--quiet")
                 self.assertEqual(tree["model"], preset)
                 # torchtitan splits the experts of expert-parallel ranks no further unless it is told to.
-                self.assert_has(tree, "plan", {"expert_parallel": 8, "expert_tensor_parallel": 1})
-                self.assert_legal()
+                self.assert_has(tree, "plan", {"expert_parallel": 4, "expert_tensor_parallel": 1, "sharding": "none"})
+                if tensor == 4:
+                    self.assert_legal()
+        path = self.written(model + degrees.format(tensor=4, shards=-1), "job.toml")
+        tree, said = self.imported(path, "--cluster", "dgx-h100", "--gpus", "64")
+        self.assert_has(tree, "plan", {"sharding": "zero3"})
+        self.assertIn("`trainsim check` refuses what these files say:", said)
+        self.assertIn("plan.sharding: zero3 of a model with experts is not supported by this version", said)
 
     def test_experts_of_hugging_face(self):
         tree, _ = self.imported("hf-mixtral-8x7b.json")
