@@ -2,7 +2,6 @@
 #include "sim/exchange/kineto.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <iterator>
 #include <limits>
@@ -14,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/base/diagnostics.hpp"
+#include "sim/base/text.hpp"
 
 namespace trainsim::exchange {
 
@@ -61,12 +61,6 @@ std::string text_of(const Json& object, const char* key) {
 double number_of(const Json& object, const char* key) {
   const auto found = object.find(key);
   return found != object.end() && found->is_number() ? found->get<double>() : 0;
-}
-
-std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
-  return text;
 }
 
 bool is_collective(const std::string& name) {

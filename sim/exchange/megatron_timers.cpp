@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "sim/base/diagnostics.hpp"
+#include "sim/base/text.hpp"
 
 namespace trainsim::exchange {
 
@@ -29,12 +30,6 @@ struct Printing {
   Ranks ranks = Ranks::kNamed;
   std::map<std::string, std::map<std::int64_t, Seconds>, std::less<>> timers;
 };
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t\r");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
-}
 
 /// Numbers at the end of a line: "12.5" or "(12.5, 13)"; empty when there are none, or other text.
 std::vector<double> numbers(std::string_view text) {
