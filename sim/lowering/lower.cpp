@@ -223,15 +223,10 @@ std::vector<program::Program> lower(const model::ModelSpec& model, const plan::P
 
 Seconds single_gpu_time(const model::ModelSpec& model, const plan::ParallelPlan& plan,
                         const hardware::GpuSpec& gpu) {
-  plan::ParallelPlan single = plan;
-  single.gpus = single.tensor_parallel = single.pipeline_parallel = single.virtual_pipeline =
-      single.context_parallel = single.data_parallel = single.expert_parallel = 1;
-  single.expert_tensor_parallel = 0;
-  single.sequence_parallel = false;
+  plan::ParallelPlan single = plan::undivided(plan);
   single.recompute = {};
   single.sharding = plan::Sharding::kNone;
   single.offload = {};
-  single.pipeline_layout.clear();
   const cost::KernelModel kernels = kernel_model(gpu, single);
   const auto parameters = static_cast<double>(trained_stage_parameters(model, single, 0));
   SingleGpu one(kernels);

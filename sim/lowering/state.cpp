@@ -175,10 +175,7 @@ double moment_bytes(plan::Optimizer optimizer) {
 }
 
 Bytes checkpoint_bytes(const model::ModelSpec& model, const plan::ParallelPlan& plan) {
-  plan::ParallelPlan whole = plan;
-  whole.tensor_parallel = whole.pipeline_parallel = whole.virtual_pipeline = 1;
-  whole.pipeline_layout.clear();
-  const auto trained = static_cast<double>(trained_stage_parameters(model, whole, 0));
+  const auto trained = static_cast<double>(trained_stage_parameters(model, plan::undivided(plan), 0));
   const bool both = plan.precision != plan::Precision::kFp32 && plan.framework != Framework::kFsdp;
   const double copy = both ? static_cast<double>(plan.element_bytes()) : 0.0;
   return std::llround(trained * (4.0 + copy + moment_bytes(plan.optimizer)));

@@ -71,6 +71,15 @@ Coordinates coordinates_of(const ParallelPlan& plan, std::int64_t rank) {
   return at;
 }
 
+ParallelPlan undivided(ParallelPlan plan) {
+  plan.gpus = plan.tensor_parallel = plan.context_parallel = plan.pipeline_parallel = plan.virtual_pipeline =
+      plan.data_parallel = plan.expert_parallel = 1;
+  plan.expert_tensor_parallel = 0;
+  plan.sequence_parallel = false;
+  plan.pipeline_layout.clear();
+  return plan;
+}
+
 ExpertCoordinates expert_coordinates_of(const ParallelPlan& plan, const Coordinates& at) {
   const std::int64_t place = at.tensor + plan.tensor_parallel * at.data;
   const std::int64_t tensor = plan.expert_tensor();

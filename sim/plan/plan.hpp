@@ -306,6 +306,9 @@ struct Coordinates {
   std::int64_t context = 0;
 };
 
+/// The same plan with the whole model and the whole batch on one rank.
+ParallelPlan undivided(ParallelPlan plan);
+
 /// Position of a rank among those that share a layer's experts.
 struct ExpertCoordinates {
   /// Among the ranks that share an expert.

@@ -35,8 +35,8 @@ class FailureClock {
 /// equal segments up to a failure are passed in one go.
 class Run {
  public:
-  Run(const std::vector<Segments>& segments, Seconds write, const Hazard& hazard, FailureClock clock)
-      : segments_(segments), write_(write), hazard_(hazard), clock_(std::move(clock)) {}
+  Run(const std::vector<Segments>& segments, Seconds write, const Hazard& hazard, const FailureClock& clock)
+      : segments_(segments), write_(write), hazard_(hazard), clock_(clock) {}
 
   SimulatedRun simulate() {
     while (at_.group < segments_.size()) {

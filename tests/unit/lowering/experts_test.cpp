@@ -119,6 +119,21 @@ TEST(ExpertParameters, SharedExpertsAreSplitByTensorParallelismAlone) {
             kShared + shared + kExpert);
 }
 
+TEST(ExpertParameters, ACheckpointHoldsAllExpertsHoweverTheyAreSpread) {
+  model::ModelSpec model = experts_of(4);
+  model.vocab_size = 512;  // is padded alike for every degree
+  const plan::ParallelPlan alone = spread({1, 1, 1, 1}, 1);
+  // Adam in mixed precision: fp32 and 2-byte parameters, two moments.
+  const Bytes bytes = checkpoint_bytes(model, alone);
+  EXPECT_EQ(bytes, 14 * stage_parameters(model, alone, 0));
+  for (const std::int64_t experts : {2, 4, 8})
+    EXPECT_EQ(checkpoint_bytes(model, spread({1, 1, 1, 8}, experts)), bytes);
+  plan::ParallelPlan plan = spread({2, 2, 1, 4}, 4);
+  EXPECT_EQ(checkpoint_bytes(model, plan), bytes);
+  plan.expert_tensor_parallel = 1;
+  EXPECT_EQ(checkpoint_bytes(model, plan), bytes);
+}
+
 TEST(ExpertPasses, ExchangeTokensTwiceInEachDirection) {
   const std::vector<program::Program> programs = programs_of(experts_of(3), spread({1, 1, 1, 8}, 8));
   const auto exchanges = collectives(programs[0], Stream::kCompute, GroupKind::kExpert);
