@@ -226,8 +226,7 @@ class Torchtitan {
     const std::int64_t experts = degree("expert_parallel_degree", "plan.expert_parallel");
     const std::int64_t expert_tensor = degree("expert_tensor_parallel_degree", "");
     // Without expert parallelism torchtitan ignores the degree, and splits experts as everything else.
-    if (experts > 1)
-      out_.set("plan.expert_tensor_parallel", expert_tensor, "expert_tensor_parallel_degree");
+    if (experts > 1) out_.set("plan.expert_tensor_parallel", expert_tensor, "expert_tensor_parallel_degree");
     context_communication();
     if (tensor_ > 1) out_.set("plan.sequence_parallel", true, "torchtitan shards norms along the sequence");
     for (const char* key : {"disable_loss_parallel", "enable_loss_parallel"})
