@@ -153,20 +153,33 @@ Translation translate_file(const File& file, const ImportRequest& request) {
   throw InputError(message + "; leave --kind out to read them for what they are");
 }
 
+/// Groups that communicate inside of forward and backward by what the files say.
+InnerGroups inner_groups(const Translation& all) {
+  const auto split = [&all](std::string_view path) {
+    const Setting* degree = all.find(path);
+    return degree != nullptr && degree->value != "1";
+  };
+  InnerGroups inner;
+  inner.tensor = split("plan.tensor_parallel") || split("plan.expert_tensor_parallel");
+  inner.context = split("plan.context_parallel");
+  inner.expert = split("plan.expert_parallel");
+  return inner;
+}
+
 /// Adds what logs and traces measured to what the other files say.
 void add_measured(const std::vector<File>& files, Translation& all) {
-  const Setting* tensor = all.find("plan.tensor_parallel");
-  const bool split = tensor != nullptr && tensor->value != "1";
+  const InnerGroups inner = inner_groups(all);
   std::vector<Measurement> measurements;
   std::string names;
   for (const File& file : files) {
     if (!is_measured(file.kind)) continue;
     try {
-      measurements.push_back(file.kind == SourceKind::kKineto ? read_kineto_trace(file.text, split)
+      measurements.push_back(file.kind == SourceKind::kKineto ? read_kineto_trace(file.text, inner)
                                                               : read_timer_log(file.text));
     } catch (const InputError& error) {
       throw InputError(file.name + ": " + error.what());
     }
+    measurements.back().source = file.name;
     names += names.empty() ? "" : ", ";
     names += file.name;
   }

@@ -113,7 +113,9 @@ class Log {
     }
     if (name.starts_with("rank")) {
       const std::vector<double> rank = numbers(name.substr(4));
-      if (rank.size() != 1 || found.size() != 1) return false;
+      constexpr double most = 1e9;
+      const bool legal = rank.size() == 1 && rank[0] >= 0 && rank[0] < most && rank[0] == std::trunc(rank[0]);
+      if (!legal || found.size() != 1) return false;
       put(timer_, static_cast<std::int64_t>(rank[0]), found);
       return true;
     }
