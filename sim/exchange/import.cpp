@@ -66,14 +66,17 @@ void read_file(const std::string& path, bool any_size, File& file) {
   if (file.kind == SourceKind::kAuto) file.kind = measured_kind(file.text);
 }
 
-void check_text(const File& file) {
+/// `any_size`: the file was read to its end to find out what it is.
+void check_text(const File& file, bool any_size) {
   if (is_measured(file.kind)) {
     if (file.text.size() > kLargestMeasurement)
       fail(file.name, "is larger than 1 GiB; record fewer steps, or cut the log");
   } else if (file.text.size() > kLargestFile) {
+    const std::string what = "is larger than 1 MiB, as no configuration or script is, and ";
     fail(file.name,
-         "is larger than 1 MiB, as no configuration or script is, and not known for a log or a trace by its "
-         "beginning; say --kind megatron-log or kineto if it is one");
+         what + (any_size ? "neither a log of Megatron-LM's timers nor a trace of PyTorch's profiler"
+                          : "not known for a log or a trace by its beginning; say --kind "
+                            "megatron-log or kineto if it is one"));
   }
   if (file.text.find_first_not_of(" \t\r\n") == std::string::npos) fail(file.name, "is empty");
   // Logs may have colours and bytes of other programs.
@@ -214,7 +217,7 @@ Imported import_files(const ImportRequest& request) {
   for (const std::string& path : request.files) {
     File file = {path == "-" ? "standard input" : path, "", measured ? SourceKind::kAuto : request.kind};
     read_file(path, measured, file);
-    check_text(file);
+    check_text(file, measured);
     if (file.kind == SourceKind::kAuto) file.kind = kind_of(file);
     files.push_back(std::move(file));
   }

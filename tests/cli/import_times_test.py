@@ -271,6 +271,10 @@ class ImportTimes(unittest.TestCase):
         self.assertIn("log: error: is larger than 1 MiB, as no configuration or script is, and not known for a log or a "
                       "trace by its beginning; say --kind megatron-log or kineto if it is one",
                       self.refused(self.script(tensor=2), log))
+        other = self.written("nothing\n" * 200_000, "other")
+        self.assertIn("other: error: is larger than 1 MiB, as no configuration or script is, and neither a log of "
+                      "Megatron-LM's timers nor a trace of PyTorch's profiler",
+                      self.refused(other, log, "--kind", "megatron-log"))
         times, _ = self.imported(self.script(tensor=2), log, "--kind", "megatron-log")
         self.assert_times(times, [400 / 4, 800 / 4])
 
