@@ -17,7 +17,7 @@ PRIVATE_LIBRARIES = {
     "simgrid/": ["engine"],
     "CLI/": ["cli"],
     "spdlog/": ["cli"],
-    "zlib.h": ["cli"],
+    "zlib.h": ["cli", "exchange"],
     "nlohmann/": ["report", "exchange"],
     "toml++/": ["exchange"],
     "boost/": ["hardware"],

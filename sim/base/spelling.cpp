@@ -80,6 +80,12 @@ std::vector<std::int64_t> divisors(std::int64_t n) {
   return small;
 }
 
+std::string nearest_multiples(std::int64_t number, std::int64_t unit) {
+  const std::int64_t below = number / unit * unit;
+  const std::string above = std::to_string(below + unit);
+  return below == 0 ? above : std::to_string(below) + " or " + above;
+}
+
 std::string join_numbers(const std::vector<std::int64_t>& numbers) {
   std::string joined;
   for (std::size_t i = 0; i < numbers.size(); ++i) {

@@ -8,6 +8,7 @@
 
 #include "sim/base/diagnostics.hpp"
 #include "sim/base/spelling.hpp"
+#include "sim/base/text.hpp"
 #include "sim/cli/collective_time.hpp"
 #include "sim/config/experiment.hpp"
 #include "sim/config/quantity.hpp"
@@ -40,23 +41,18 @@ CollectiveOp op_named(const std::string& name) {
        (near.empty() ? "" : " (did you mean '" + near + "'?)"));
 }
 
-std::string trimmed(const std::string& text) {
-  const std::size_t begin = std::min(text.find_first_not_of(' '), text.size());
-  return text.substr(begin, text.find_last_not_of(' ') + 1 - begin);
-}
-
 double size_of(const std::string& text) {
   const auto size = config::parse_quantity(trimmed(text), config::Dimension::kSize);
   if (!size.value) fail("--sizes: " + size.error);
   if (!(*size.value >= 1) || *size.value > 1e15)
-    fail("--sizes: '" + trimmed(text) + "' is not between 1 B and 1 PB");
+    fail("--sizes: '" + std::string(trimmed(text)) + "' is not between 1 B and 1 PB");
   return std::round(*size.value);
 }
 
 double factor_of(const std::string& text) {
   const auto factor = config::parse_number(trimmed(text));
   if (!factor.value || *factor.value <= 1) {
-    fail("--sizes: the factor behind '*' must be a number above 1, not '" + trimmed(text) + "'");
+    fail("--sizes: the factor behind '*' must be a number above 1, not '" + std::string(trimmed(text)) + "'");
   }
   return *factor.value;
 }

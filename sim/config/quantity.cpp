@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <iterator>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "sim/base/spelling.hpp"
+#include "sim/base/text.hpp"
 #include "sim/base/units.hpp"
 #include "sim/config/utf8.hpp"
 
@@ -79,13 +79,6 @@ std::optional<Decimal> scan_decimal(std::string_view text) {
 bool has_leading_zero(std::string_view text) {
   if (text.starts_with('-') || text.starts_with('+')) text.remove_prefix(1);
   return text.size() > 1 && text[0] == '0' && (is_digit(text[1]) || text[1] == '_');
-}
-
-std::string lower(std::string_view text) {
-  std::string small(text);
-  std::transform(small.begin(), small.end(), small.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return small;
 }
 
 bool is_one_of(const std::string& word, std::initializer_list<std::string_view> words) {

@@ -6,11 +6,13 @@
 #include <cmath>
 #include <cstdio>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "sim/base/diagnostics.hpp"
 #include "sim/base/op_class.hpp"
 #include "sim/base/spelling.hpp"
+#include "sim/base/text.hpp"
 #include "sim/config/quantity.hpp"
 #include "sim/config/utf8.hpp"
 
@@ -39,12 +41,8 @@ Change parse_change(const std::string& text, const std::string& where) {
   change.where = where + " " + clip(text);
   if (equals == std::string::npos)
     change.fail("a change needs a '=', as in gpu.hbm_bandwidth=+20% or network.nic=800 Gb/s");
-  const auto trimmed = [](const std::string& part) {
-    const std::size_t begin = std::min(part.find_first_not_of(' '), part.size());
-    return part.substr(begin, part.find_last_not_of(' ') + 1 - begin);
-  };
-  change.name = trimmed(text.substr(0, equals));
-  change.value = trimmed(text.substr(equals + 1));
+  change.name = trimmed(std::string_view(text).substr(0, equals));
+  change.value = trimmed(std::string_view(text).substr(equals + 1));
   if (change.name.empty()) change.fail("there is no name before the '='");
   if (change.value.empty()) change.fail("there is no value behind the '='");
   return change;

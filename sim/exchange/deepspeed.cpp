@@ -2,13 +2,13 @@
 #include "sim/exchange/deepspeed.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <set>
 #include <string_view>
 #include <utility>
 
 #include "sim/base/diagnostics.hpp"
+#include "sim/base/text.hpp"
 #include "sim/exchange/json_reader.hpp"
 
 namespace trainsim::exchange {
@@ -284,15 +284,12 @@ class DeepSpeed {
 
   void optimizer() {
     used_.insert("optimizer");
-    std::string type = json_.text("optimizer.type").value_or("");
-    if (type.empty()) return;
-    const std::string written = type;
-    std::transform(type.begin(), type.end(), type.begin(),
-                   [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+    const std::string written = json_.text("optimizer.type").value_or("");
+    if (written.empty()) return;
     const std::map<std::string, std::string> names = {
         {"adam", "adam"}, {"adamw", "adam"},     {"fusedadam", "adam"}, {"torch_adam", "adam"},
         {"lion", "lion"}, {"fusedlion", "lion"}, {"sgd", "sgd"},        {"adamw8bit", "adam-8bit"}};
-    const auto name = names.find(type);
+    const auto name = names.find(lower(written));
     out_.set("plan.optimizer", name == names.end() ? std::string("adam") : name->second,
              "optimizer.type " + written);
     if (name == names.end()) out_.remark(Reason::kUnsupported, "optimizer " + written, "simulated as adam");

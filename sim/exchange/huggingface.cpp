@@ -67,8 +67,11 @@ class Model {
     const bool has_experts = type != nullptr && !type->experts.empty();
     if (json_.has("kv_lora_rank") && !has_experts)
       throw InputError(
-          "error: kv_lora_rank: the model has multi-head latent attention (MLA), which this version "
-          "cannot simulate");
+          "error: kv_lora_rank: the model has multi-head latent attention (MLA), which is imported of the "
+          "types "
+          "deepseek_v2, deepseek_v3 and kimi_k2 alone; take the key out, and write model.latent_attention "
+          "into "
+          "what is imported");
     if (has_experts) return;
     for (const std::string_view key : kExpertKeys) {
       const auto experts = json_.has(std::string(key)) ? json_.count(std::string(key)) : std::nullopt;

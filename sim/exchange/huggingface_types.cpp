@@ -20,6 +20,14 @@ constexpr std::string_view kQueryBiases =
     "biases of queries, keys and values alone, a thousandth of the parameters, are left out";
 constexpr std::string_view kFourNorms = "norms behind attention and MLP are left out";
 
+/// A type with the experts and latent attention of DeepSeek-V2.
+constexpr ModelType deepseek(std::string_view name) {
+  ModelType type = {name, "swiglu", "rmsnorm", "rotary"};
+  type.experts = "n_routed_experts";
+  type.expert_width = "moe_intermediate_size";
+  return type;
+}
+
 constexpr ModelType kTypes[] = {
     {"llama", "swiglu", "rmsnorm", "rotary"},
     {"mistral", "swiglu", "rmsnorm", "rotary", false, false, 8},
@@ -69,42 +77,9 @@ constexpr ModelType kTypes[] = {
      "moe_intermediate_size"},
     {"olmoe", "swiglu", "rmsnorm", "rotary", false, false, 0, 0, 0, kQueryNorms, "num_experts",
      "intermediate_size"},
-    {"deepseek_v2",
-     "swiglu",
-     "rmsnorm",
-     "rotary",
-     false,
-     false,
-     0,
-     0,
-     0,
-     {},
-     "n_routed_experts",
-     "moe_intermediate_size"},
-    {"deepseek_v3",
-     "swiglu",
-     "rmsnorm",
-     "rotary",
-     false,
-     false,
-     0,
-     0,
-     0,
-     {},
-     "n_routed_experts",
-     "moe_intermediate_size"},
-    {"kimi_k2",
-     "swiglu",
-     "rmsnorm",
-     "rotary",
-     false,
-     false,
-     0,
-     0,
-     0,
-     {},
-     "n_routed_experts",
-     "moe_intermediate_size"},
+    deepseek("deepseek_v2"),
+    deepseek("deepseek_v3"),
+    deepseek("kimi_k2"),
 };
 
 constexpr std::string_view kExperts = "is a mixture of experts of another kind than mixtral or qwen3_moe";

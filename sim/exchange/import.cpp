@@ -3,10 +3,8 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iostream>
-#include <iterator>
 #include <memory>
+#include <string_view>
 #include <utility>
 
 #include "sim/base/diagnostics.hpp"
@@ -20,6 +18,7 @@
 #include "sim/exchange/measured.hpp"
 #include "sim/exchange/megatron.hpp"
 #include "sim/exchange/megatron_timers.hpp"
+#include "sim/exchange/source_file.hpp"
 #include "sim/exchange/torchtitan.hpp"
 #include "sim/exchange/translation.hpp"
 
@@ -48,44 +47,37 @@ bool is_measured(SourceKind kind) {
   throw InputError(file + ": error: " + why);
 }
 
-/// Appends at most as many bytes.
-void read_on(std::istream& stream, std::size_t bytes, std::string& text) {
-  const std::size_t start = text.size();
-  text.resize(start + bytes);
-  stream.read(text.data() + start, static_cast<std::streamsize>(bytes));
-  text.resize(start + static_cast<std::size_t>(stream.gcount()));
+/// A log or a trace, if a text looks like one.
+SourceKind measured_kind(const std::string& text) {
+  if (is_kineto_trace(text)) return SourceKind::kKineto;
+  return is_timer_log(text) ? SourceKind::kMegatronLog : SourceKind::kAuto;
 }
 
-/// Reads a file and finds out what it is; of the kinds that may be large as much as there is.
-void read_stream(std::istream& stream, File& file) {
-  read_on(stream, kLargestFile + 1, file.text);
+/// Reads a file and finds out whether it is a log or a trace; of those, which may be large, as much as there
+/// is. `any_size` reads on to tell what a large one is.
+void read_file(const std::string& path, bool any_size, File& file) {
+  SourceFile source(path, file.name);
+  source.read_on(kLargestFile + 1, file.text);
   const bool more = file.text.size() > kLargestFile;
-  if (file.kind == SourceKind::kAuto && more) {
-    if (is_kineto_trace(file.text)) file.kind = SourceKind::kKineto;
-    if (is_timer_log(file.text)) file.kind = SourceKind::kMegatronLog;
-  }
+  if (file.kind == SourceKind::kAuto) file.kind = measured_kind(file.text);
+  if (!more || !(is_measured(file.kind) || any_size)) return;
   constexpr std::size_t portion = std::size_t{1} << 24;
-  while (more && is_measured(file.kind) && stream && file.text.size() <= kLargestMeasurement)
-    read_on(stream, portion, file.text);
+  while (!source.at_end() && file.text.size() <= kLargestMeasurement) source.read_on(portion, file.text);
+  if (file.kind == SourceKind::kAuto) file.kind = measured_kind(file.text);
 }
 
-void read_file(const std::string& name, File& file) {
-  if (name == "-") return read_stream(std::cin, file);
-  std::error_code error;
-  if (std::filesystem::is_directory(name, error)) fail(name, "is a folder; give the files in it");
-  std::ifstream stream(name, std::ios::binary);
-  if (!stream) fail(name, std::filesystem::exists(name, error) ? "cannot be read" : "no such file");
-  read_stream(stream, file);
-}
-
-void check_text(const File& file) {
+/// `any_size`: the file was read to its end to find out what it is.
+void check_text(const File& file, bool any_size) {
   if (is_measured(file.kind)) {
     if (file.text.size() > kLargestMeasurement)
       fail(file.name, "is larger than 1 GiB; record fewer steps, or cut the log");
   } else if (file.text.size() > kLargestFile) {
-    fail(file.name, "is larger than 1 MiB; no configuration or script is");
+    const std::string what = "is larger than 1 MiB, as no configuration or script is, and ";
+    fail(file.name,
+         what + (any_size ? "neither a log of Megatron-LM's timers nor a trace of PyTorch's profiler"
+                          : "not known for a log or a trace by its beginning; say --kind "
+                            "megatron-log or kineto if it is one"));
   }
-  if (file.text.starts_with("\x1f\x8b")) fail(file.name, "is compressed; unpack it with gunzip first");
   if (file.text.find_first_not_of(" \t\r\n") == std::string::npos) fail(file.name, "is empty");
   // Logs may have colours and bytes of other programs.
   if (is_measured(file.kind)) return;
@@ -100,12 +92,13 @@ void check_text(const File& file) {
 }
 
 SourceKind kind_of(const File& file) {
-  if (is_kineto_trace(file.text)) return SourceKind::kKineto;
-  if (file.name.ends_with(".toml")) return SourceKind::kTorchtitan;
+  std::string_view name = file.name;
+  if (name.ends_with(".gz")) name.remove_suffix(3);
+  if (name.ends_with(".toml")) return SourceKind::kTorchtitan;
   const std::size_t first = file.text.find_first_not_of(" \t\r\n");
   if (file.text[first] == '{')
     return is_deepspeed(file.text) ? SourceKind::kDeepSpeed : SourceKind::kHuggingFace;
-  if (file.name.ends_with(".yaml") || file.name.ends_with(".yml"))
+  if (name.ends_with(".yaml") || name.ends_with(".yml"))
     fail(file.name,
          "YAML is not imported; a script with the options of Megatron-LM, a DeepSpeed configuration, a "
          "torchtitan TOML file or a config.json of Hugging Face is");
@@ -151,20 +144,45 @@ Translation translate_file(const File& file, const ImportRequest& request) {
   });
 }
 
+/// A --kind of logs or traces says so of none of these files.
+[[noreturn]] void fail_kind(SourceKind kind, const std::vector<File>& files) {
+  std::string message = "trainsim: error: --kind ";
+  message += kind == SourceKind::kKineto
+                 ? "kineto is for traces of PyTorch's profiler (JSON with traceEvents)"
+                 : "megatron-log is for logs of Megatron-LM's timers (with \"across ranks (ms):\" or \"time "
+                   "(ms) |\")";
+  message += ", and of these files none is one: ";
+  for (const File& file : files) message += (&file == files.data() ? "" : ", ") + file.name;
+  throw InputError(message + "; leave --kind out to read them for what they are");
+}
+
+/// Groups that communicate inside of forward and backward by what the files say.
+InnerGroups inner_groups(const Translation& all) {
+  const auto split = [&all](std::string_view path) {
+    const Setting* degree = all.find(path);
+    return degree != nullptr && degree->value != "1";
+  };
+  InnerGroups inner;
+  inner.tensor = split("plan.tensor_parallel") || split("plan.expert_tensor_parallel");
+  inner.context = split("plan.context_parallel");
+  inner.expert = split("plan.expert_parallel");
+  return inner;
+}
+
 /// Adds what logs and traces measured to what the other files say.
 void add_measured(const std::vector<File>& files, Translation& all) {
-  const Setting* tensor = all.find("plan.tensor_parallel");
-  const bool split = tensor != nullptr && tensor->value != "1";
+  const InnerGroups inner = inner_groups(all);
   std::vector<Measurement> measurements;
   std::string names;
   for (const File& file : files) {
     if (!is_measured(file.kind)) continue;
     try {
-      measurements.push_back(file.kind == SourceKind::kKineto ? read_kineto_trace(file.text, split)
+      measurements.push_back(file.kind == SourceKind::kKineto ? read_kineto_trace(file.text, inner)
                                                               : read_timer_log(file.text));
     } catch (const InputError& error) {
       throw InputError(file.name + ": " + error.what());
     }
+    measurements.back().source = file.name;
     names += names.empty() ? "" : ", ";
     names += file.name;
   }
@@ -193,15 +211,18 @@ std::string check(const std::string& yaml) {
 }  // namespace
 
 Imported import_files(const ImportRequest& request) {
+  // What measured says nothing of what ran, so that the kinds of logs and traces leave other files alone.
+  const bool measured = is_measured(request.kind);
   std::vector<File> files;
-  for (const std::string& name : request.files) {
-    File file = {name == "-" ? "standard input" : name, "", request.kind};
-    read_file(name, file);
-    if (file.kind == SourceKind::kAuto && is_timer_log(file.text)) file.kind = SourceKind::kMegatronLog;
-    check_text(file);
+  for (const std::string& path : request.files) {
+    File file = {path == "-" ? "standard input" : path, "", measured ? SourceKind::kAuto : request.kind};
+    read_file(path, measured, file);
+    check_text(file, measured);
     if (file.kind == SourceKind::kAuto) file.kind = kind_of(file);
     files.push_back(std::move(file));
   }
+  const auto of_kind = [&request](const File& file) { return file.kind == request.kind; };
+  if (measured && std::none_of(files.begin(), files.end(), of_kind)) fail_kind(request.kind, files);
   Translation all;
   bool scripts = false;
   for (const File& file : files) {

@@ -31,6 +31,8 @@ struct ImportRequest {
   /// Files in the order in which they are read; where two say different things, the later one counts. "-" is
   /// standard input.
   std::vector<std::string> files;
+  /// What all files are; kMegatronLog and kKineto say it of the logs and traces among them, of which there
+  /// must be one, and large files are read to their end to find out.
   SourceKind kind = SourceKind::kAuto;
   /// A cluster preset or path; empty = none.
   std::string cluster;

@@ -2,16 +2,12 @@
 #include "sim/exchange/kineto.hpp"
 
 #include <algorithm>
-#include <cctype>
+#include <array>
 #include <cmath>
 #include <iterator>
 #include <limits>
-#include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
-
-#include <nlohmann/json.hpp>
 
 #include "sim/base/diagnostics.hpp"
 
@@ -19,139 +15,8 @@ namespace trainsim::exchange {
 
 namespace {
 
-using Json = nlohmann::json;
-
 constexpr double kMicro = 1e-6;
 constexpr double kPercent = 100;
-
-/// A stretch of time in microseconds.
-struct Stretch {
-  double begin = 0;
-  double end = 0;
-};
-
-struct Kernel {
-  Stretch time;
-  std::int64_t correlation = 0;
-};
-
-/// A call of the host that launched something.
-struct Launch {
-  double time = 0;
-  std::int64_t thread = 0;
-};
-
-/// What a trace holds, as far as it matters here.
-struct Trace {
-  std::int64_t rank = 0;
-  std::vector<Kernel> kernels;
-  std::unordered_map<std::int64_t, Launch> launches;
-  /// Operations of the autograd engine, by thread.
-  std::unordered_map<std::int64_t, std::vector<Stretch>> backward;
-  std::vector<Stretch> steps;
-  std::size_t tensor_collectives = 0;
-  std::size_t left_out = 0;
-};
-
-std::string text_of(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
-double number_of(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_number() ? found->get<double>() : 0;
-}
-
-std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
-  return text;
-}
-
-bool is_collective(const std::string& name) {
-  return lower(name).starts_with("nccl") || lower(name).starts_with("rccl");
-}
-
-/// Whether a collective is of a tensor-parallel group: TENSOR_MODEL_PARALLEL_GROUP of Megatron-LM, mesh_tp of
-/// device meshes.
-bool is_tensor_parallel(const Json& arguments) {
-  const std::string group = lower(text_of(arguments, "Process Group Description"));
-  return group.find("tensor") != std::string::npos || group == "tp" || group.ends_with("_tp");
-}
-
-/// Sorts the events of a trace as they are parsed.
-class Events {
- public:
-  explicit Events(bool tensor_parallel) : tensor_parallel_(tensor_parallel) {}
-
-  void take(const Json& event) {
-    if (text_of(event, "ph") != "X") return;
-    const std::string category = text_of(event, "cat");
-    const double begin = number_of(event, "ts");
-    const Stretch time = {begin, begin + number_of(event, "dur")};
-    const auto thread = thread_of(event);
-    const std::string name = text_of(event, "name");
-    const auto arguments = event.find("args");
-    static const Json none = Json::object();
-    const Json& details = arguments != event.end() && arguments->is_object() ? *arguments : none;
-    if (category == "kernel" || category == "gpu_memset") {
-      take_kernel(name, time, details);
-    } else if (category == "gpu_memcpy") {
-      if (name.find("DtoD") != std::string::npos) take_kernel(name, time, details);
-    } else if (category == "cuda_runtime" || category == "cuda_driver" || category == "hip_runtime") {
-      trace_.launches[static_cast<std::int64_t>(number_of(details, "correlation"))] = {begin, thread};
-    } else if (name.starts_with("ProfilerStep#")) {
-      if (category != "gpu_user_annotation") trace_.steps.push_back(time);
-    } else if (name.starts_with("autograd::engine::evaluate_function")) {
-      trace_.backward[thread].push_back(time);
-    }
-  }
-
-  Trace& trace() { return trace_; }
-
- private:
-  /// Threads are numbers on the host and may be words elsewhere.
-  static std::int64_t thread_of(const Json& event) {
-    return static_cast<std::int64_t>(number_of(event, "tid"));
-  }
-
-  void take_kernel(const std::string& name, const Stretch& time, const Json& details) {
-    if (is_collective(name)) {
-      if (!tensor_parallel_ || !is_tensor_parallel(details)) {
-        ++trace_.left_out;
-        return;
-      }
-      ++trace_.tensor_collectives;
-    }
-    trace_.kernels.push_back({time, static_cast<std::int64_t>(number_of(details, "correlation"))});
-  }
-
-  bool tensor_parallel_;
-  Trace trace_;
-};
-
-/// Parses a trace without keeping its events, which may be millions.
-Trace parse(const std::string& text, bool tensor_parallel) {
-  Events events(tensor_parallel);
-  bool inside = false;
-  const auto filter = [&](int depth, Json::parse_event_t event, Json& parsed) {
-    if (depth == 1 && event == Json::parse_event_t::key) inside = parsed == "traceEvents";
-    if (depth != 2 || event != Json::parse_event_t::object_end || !inside) return true;
-    events.take(parsed);
-    return false;
-  };
-  Json root;
-  try {
-    root = Json::parse(text, filter);
-  } catch (const Json::exception& error) {
-    throw InputError("error: is no complete trace: " + std::string(error.what()));
-  }
-  Trace trace = std::move(events.trace());
-  const auto job = root.find("distributedInfo");
-  if (job != root.end() && job->is_object()) trace.rank = static_cast<std::int64_t>(number_of(*job, "rank"));
-  return trace;
-}
 
 /// Stretches as few that do not touch, in order.
 std::vector<Stretch> united(std::vector<Stretch> stretches) {
@@ -191,7 +56,7 @@ struct StepKernels {
 /// Tells which step and pass a kernel belongs to.
 class Sorter {
  public:
-  explicit Sorter(Trace& trace) : trace_(trace) {
+  explicit Sorter(KinetoTrace& trace) : trace_(trace) {
     std::vector<Stretch> all;
     for (auto& [thread, stretches] : trace_.backward) {
       stretches = united(std::move(stretches));
@@ -213,8 +78,9 @@ class Sorter {
 
   std::vector<StepKernels> sorted() {
     std::vector<StepKernels> steps(trace_.steps.size());
-    for (const Kernel& kernel : trace_.kernels) {
-      const auto launch = trace_.launches.find(kernel.correlation);
+    for (const TracedKernel& kernel : trace_.kernels) {
+      const auto launch =
+          kernel.correlation ? trace_.launches.find(*kernel.correlation) : trace_.launches.end();
       if (launch == trace_.launches.end()) {
         ++unknown_;
         continue;
@@ -236,15 +102,16 @@ class Sorter {
   std::size_t unknown() const { return unknown_; }
 
  private:
-  /// The step at a time of the host; their number when it lies outside of all.
+  /// The step at a time of the host, the later where two meet; their number when it lies outside of all.
   std::size_t step_at(double time) const {
-    const auto found = std::find_if(trace_.steps.begin(), trace_.steps.end(), [&](const Stretch& step) {
-      return time >= step.begin && time <= step.end;
-    });
-    return static_cast<std::size_t>(found - trace_.steps.begin());
+    const auto after =
+        std::upper_bound(trace_.steps.begin(), trace_.steps.end(), time,
+                         [](double moment, const Stretch& step) { return moment < step.begin; });
+    const bool inside = after != trace_.steps.begin() && time <= std::prev(after)->end;
+    return inside ? static_cast<std::size_t>(after - trace_.steps.begin()) - 1 : trace_.steps.size();
   }
 
-  Trace& trace_;
+  KinetoTrace& trace_;
   std::vector<double> last_backward_;
   std::size_t unknown_ = 0;
 };
@@ -256,17 +123,34 @@ double idle_percent(const StepKernels& step) {
   return whole > 0 ? kPercent * (1 - length(busy) / whole) : 0;
 }
 
-void note_what_is_missing(const Trace& trace, std::size_t unknown, bool tensor_parallel, double idle,
-                          Measurement& measured) {
+std::string counted(std::size_t number, const char* one, const char* several) {
+  return std::to_string(number) + (number == 1 ? one : several);
+}
+
+/// Communication that is part of passes in plan.profile must be in the trace.
+void note_silent_groups(const KinetoTrace& trace, const InnerGroups& inner, Measurement& measured) {
+  struct Kind {
+    const char* name;
+    bool silent;
+  };
+  const std::array<Kind, 3> kinds = {{{"tensor-parallel", inner.tensor && !trace.found.tensor},
+                                      {"context-parallel", inner.context && !trace.found.context},
+                                      {"expert-parallel", inner.expert && !trace.found.expert}}};
+  for (const Kind& kind : kinds) {
+    if (!kind.silent) continue;
+    std::string note = kind.name;
+    note += " communication takes no time: no collective in the trace says that its group is ";
+    note += kind.name;
+    measured.notes.push_back(std::move(note));
+  }
+}
+
+void note_what_is_missing(const KinetoTrace& trace, std::size_t unknown, double idle, Measurement& measured) {
   const auto percent = [](double share) { return std::to_string(std::lround(share)) + " %"; };
   if (trace.left_out > 0) {
-    const char* verb = trace.left_out == 1 ? " collective in the trace is" : " collectives in the trace are";
-    measured.notes.push_back(std::to_string(trace.left_out) + verb + " simulated instead");
-  }
-  if (tensor_parallel && trace.tensor_collectives == 0) {
-    measured.notes.emplace_back(
-        "tensor-parallel communication takes no time: no collective in the trace says that it is of a "
-        "tensor-parallel group");
+    measured.notes.push_back(
+        counted(trace.left_out, " collective in the trace is", " collectives in the trace are") +
+        " simulated instead");
   }
   constexpr double worth_saying = 5;
   if (idle > worth_saying) {
@@ -277,6 +161,10 @@ void note_what_is_missing(const Trace& trace, std::size_t unknown, bool tensor_p
     const auto kernels = static_cast<double>(trace.kernels.size());
     measured.notes.push_back(percent(kPercent * static_cast<double>(unknown) / kernels) +
                              " of the kernels in the trace, whose launch is not in it, belong to no pass");
+  }
+  if (trace.unreadable > 0) {
+    measured.notes.push_back(counted(trace.unreadable, " event of the trace is", " events of the trace are") +
+                             " left out, because ts or dur is no number of microseconds");
   }
   if (trace.steps.size() == 1 && trace.steps.front().end == std::numeric_limits<double>::infinity())
     measured.notes.emplace_back(
@@ -291,8 +179,10 @@ bool is_kineto_trace(const std::string& text) {
          text.find("\"traceEvents\"") != std::string::npos;
 }
 
-Measurement read_kineto_trace(const std::string& text, bool tensor_parallel) {
-  Trace trace = parse(text, tensor_parallel);
+Measurement read_kineto_trace(const std::string& text, const InnerGroups& inner) {
+  KinetoTrace trace = parse_kineto_trace(text, inner);
+  if (trace.kernels.empty() && trace.unreadable > 0)
+    throw InputError("error: ts or dur of its events are no numbers of microseconds");
   if (trace.kernels.empty()) {
     throw InputError(
         "error: has no kernels of a GPU; record it with activities=[ProfilerActivity.CPU, "
@@ -316,11 +206,12 @@ Measurement read_kineto_trace(const std::string& text, bool tensor_parallel) {
         "error: has no step with kernels of both forward and backward; record at least one whole step");
   }
   Measurement measured;
-  measured.times[trace.rank] = median(times);
+  measured.ranks = trace.rank ? Measurement::Ranks::kNamed : Measurement::Ranks::kUnnamed;
+  measured.times[trace.rank.value_or(0)] = median(times);
   measured.what = "kernels";
-  measured.samples = std::to_string(times.size()) + (times.size() == 1 ? " step" : " steps");
-  note_what_is_missing(trace, sorter.unknown(), tensor_parallel, idle / static_cast<double>(times.size()),
-                       measured);
+  measured.samples = counted(times.size(), " step", " steps");
+  note_silent_groups(trace, inner, measured);
+  note_what_is_missing(trace, sorter.unknown(), idle / static_cast<double>(times.size()), measured);
   return measured;
 }
 

@@ -7,16 +7,12 @@
 #include <utility>
 
 #include "sim/base/diagnostics.hpp"
+#include "sim/base/quantile.hpp"
+#include "sim/base/spelling.hpp"
 
 namespace trainsim::exchange {
 
 namespace {
-
-Seconds median_of(std::vector<Seconds> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
 
 StepTimes mean_of(const std::vector<StepTimes>& all) {
   StepTimes sum;
@@ -26,6 +22,13 @@ StepTimes mean_of(const std::vector<StepTimes>& all) {
   }
   const auto count = static_cast<double>(all.size());
   return {sum.forward / count, sum.backward / count};
+}
+
+StepTimes mean_of_ranks(const Measurement& measured) {
+  std::vector<StepTimes> all;
+  all.reserve(measured.times.size());
+  for (const auto& [rank, times] : measured.times) all.push_back(times);
+  return mean_of(all);
 }
 
 /// What measured times need to know of the plan.
@@ -51,20 +54,58 @@ class Plan {
                        " nobody knows how many; import what started the run with it (a script, a "
                        "configuration), or give --gpus");
     }
-    const std::int64_t replicas =
-        std::max<std::int64_t>(1, *known("gpus") / (count("plan.tensor_parallel", 1) * stages()));
-    return std::max<std::int64_t>(1, *batch / (replicas * count("plan.micro_batch_size", 1)));
+    return divided(*batch, *known("gpus"));
   }
 
-  /// The stage that a rank holds.
+  /// The stage that a rank holds. Throws InputError when there is no such rank, or nobody knows.
   std::int64_t stage_of(std::int64_t rank) const {
-    const std::int64_t tensor = count("plan.tensor_parallel", 1);
+    const std::optional<std::int64_t> gpus = known("gpus");
+    if (gpus && rank >= *gpus) {
+      throw InputError("error: rank " + std::to_string(rank) + " is none of the " + std::to_string(*gpus) +
+                       " GPUs of the plan; give --gpus");
+    }
+    if (stages() == 1) return 0;
     const Setting* order = translation_.find("plan.order");
-    if (order != nullptr && order->value == "tp-pp-dp") return rank / tensor % stages();
-    return rank / std::max<std::int64_t>(1, count("gpus", 1) / stages());
+    if (order != nullptr && order->value == "tp-pp-dp") return rank / stage_width() % stages();
+    if (!gpus) {
+      throw InputError("error: without gpus nobody knows which stage rank " + std::to_string(rank) +
+                       " holds; give --gpus");
+    }
+    return rank / (replicas(*gpus) * stage_width());
   }
 
  private:
+  /// Ranks that hold one stage of one replica: context-parallel ranks come right after tensor-parallel ones.
+  std::int64_t stage_width() const {
+    return count("plan.tensor_parallel", 1) * count("plan.context_parallel", 1);
+  }
+
+  static std::string cure() { return "; import what started the measured run, with the --gpus that it had"; }
+
+  std::int64_t replicas(std::int64_t gpus) const {
+    const std::int64_t replica = stage_width() * stages();
+    if (gpus % replica != 0) {
+      throw InputError("error: " + std::to_string(gpus) + " GPUs do not divide into replicas of " +
+                       std::to_string(replica) +
+                       " (tensor x context x pipeline parallelism), so that nobody " +
+                       "knows how many micro-batches its times are of" + cure());
+    }
+    return gpus / replica;
+  }
+
+  /// Micro-batches of a batch on each replica; the measured run had a whole number of both.
+  std::int64_t divided(std::int64_t batch, std::int64_t gpus) const {
+    const std::int64_t pipelines = replicas(gpus);
+    const std::int64_t size = count("plan.micro_batch_size", 1);
+    if (batch % (pipelines * size) != 0) {
+      throw InputError("error: a global batch of " + std::to_string(batch) +
+                       " does not divide into micro-batches of " + std::to_string(size) + " on " +
+                       std::to_string(pipelines) + (pipelines == 1 ? " replica" : " replicas") +
+                       ", so that nobody knows how many its times are of" + cure());
+    }
+    return batch / (pipelines * size);
+  }
+
   std::optional<std::int64_t> known(std::string_view path) const {
     const Setting* setting = translation_.find(path);
     if (setting == nullptr || setting->value.empty()) return std::nullopt;
@@ -94,12 +135,7 @@ std::string as_yaml(const StepTimes& step, std::int64_t micro_batches) {
 std::vector<std::optional<StepTimes>> by_stage(const Measurement& measured, const Plan& plan) {
   std::vector<std::vector<StepTimes>> ranks(static_cast<std::size_t>(plan.stages()));
   for (const auto& [rank, times] : measured.times) {
-    const auto stage = static_cast<std::size_t>(plan.stage_of(rank));
-    if (stage >= ranks.size()) {
-      throw InputError("error: rank " + std::to_string(rank) + " is none of the " +
-                       std::to_string(plan.count("gpus", 1)) + " GPUs of the plan; give --gpus");
-    }
-    ranks[stage].push_back(times);
+    ranks.at(static_cast<std::size_t>(plan.stage_of(rank))).push_back(times);
   }
   std::vector<std::optional<StepTimes>> stages(ranks.size());
   for (std::size_t i = 0; i < ranks.size(); ++i) {
@@ -133,9 +169,29 @@ std::string profile_of_ranks(const Measurement& measured, const Plan& plan, std:
   return as_yaml(mean_of(known), micro_batches);
 }
 
+/// Whether a measurement can add ranks to a later one.
+bool adds_ranks(const Measurement& earlier, const Measurement& later) {
+  const bool single =
+      earlier.ranks == Measurement::Ranks::kNamed || earlier.ranks == Measurement::Ranks::kUnnamed;
+  return single && earlier.ranks == later.ranks && earlier.what == later.what;
+}
+
+void merge_ranks(const Measurement& earlier, Measurement& later) {
+  std::vector<std::int64_t> twice;
+  for (const auto& [rank, times] : earlier.times) {
+    const bool named = later.ranks == Measurement::Ranks::kNamed;
+    const std::int64_t place = named ? rank : static_cast<std::int64_t>(later.times.size());
+    if (!later.times.emplace(place, times).second) twice.push_back(rank);
+  }
+  if (twice.empty()) return;
+  later.notes.push_back("the times of rank " + join_numbers(twice) + " in " + earlier.source +
+                        " are left out, because a later file has them too");
+}
+
 }  // namespace
 
 StepTimes median(const std::vector<StepTimes>& steps) {
+  constexpr double half = 0.5;
   std::vector<Seconds> forward;
   std::vector<Seconds> backward;
   forward.reserve(steps.size());
@@ -144,17 +200,22 @@ StepTimes median(const std::vector<StepTimes>& steps) {
     forward.push_back(step.forward);
     backward.push_back(step.backward);
   }
-  return {median_of(std::move(forward)), median_of(std::move(backward))};
+  return {quantile(std::move(forward), half), quantile(std::move(backward), half)};
 }
 
 Measurement joined(std::vector<Measurement> measurements) {
   Measurement all = std::move(measurements.back());
   measurements.pop_back();
-  if (all.ranks != Measurement::Ranks::kNamed) return all;
-  for (Measurement& each : measurements) {
-    if (each.ranks != Measurement::Ranks::kNamed) continue;
-    all.times.merge(each.times);
-    for (std::string& note : each.notes) {
+  // From the last to the first, because the later counts.
+  for (auto each = measurements.rbegin(); each != measurements.rend(); ++each) {
+    if (!all.global_batch_size) all.global_batch_size = each->global_batch_size;
+    if (!adds_ranks(*each, all)) {
+      all.notes.push_back("the times of " + each->source + " are left out: those of " + all.source +
+                          ", which comes later, count");
+      continue;
+    }
+    merge_ranks(*each, all);
+    for (std::string& note : each->notes) {
       if (std::find(all.notes.begin(), all.notes.end(), note) == all.notes.end())
         all.notes.push_back(std::move(note));
     }
@@ -172,6 +233,14 @@ void translate_measured(const Measurement& measured, Translation& translation) {
     case Ranks::kNamed:
       value = profile_of_ranks(measured, plan, micro_batches, translation);
       break;
+    case Ranks::kUnnamed:
+      if (pipeline) {
+        translation.assume(
+            "every stage takes as long as the mean of what was measured, because no rank is named "
+            "(distributedInfo in the trace)");
+      }
+      value = as_yaml(mean_of_ranks(measured), micro_batches);
+      break;
     case Ranks::kRange:
       if (pipeline) {
         translation.assume(
@@ -179,7 +248,7 @@ void translate_measured(const Measurement& measured, Translation& translation) {
             "each takes");
         value = as_yaml(measured.times.at(1), micro_batches);
       } else {
-        value = as_yaml(mean_of({measured.times.at(0), measured.times.at(1)}), micro_batches);
+        value = as_yaml(mean_of_ranks(measured), micro_batches);
       }
       break;
     case Ranks::kLongest:
@@ -192,7 +261,7 @@ void translate_measured(const Measurement& measured, Translation& translation) {
       break;
   }
   std::string origin = measured.what;
-  if (measured.ranks == Ranks::kNamed)
+  if (measured.ranks == Ranks::kNamed || measured.ranks == Ranks::kUnnamed)
     origin +=
         " of " + std::to_string(measured.times.size()) + (measured.times.size() == 1 ? " rank" : " ranks");
   origin += ", median of " + measured.samples + ", over " + std::to_string(micro_batches) + " micro-batches";

@@ -24,6 +24,8 @@ struct Measurement {
   enum class Ranks {
     /// Of the ranks that are named.
     kNamed,
+    /// Of ranks that nobody names, under 0, 1, ….
+    kUnnamed,
     /// The shortest and the longest of all ranks, under 0 and 1.
     kRange,
     /// The longest of all ranks, under 0.
@@ -31,6 +33,8 @@ struct Measurement {
     /// Of the last rank, under 0, as Megatron-LM of before 2023 printed them.
     kLast,
   };
+  /// The file.
+  std::string source;
   Ranks ranks = Ranks::kNamed;
   std::map<std::int64_t, StepTimes> times;
   /// Sequences per step, where the source says so.
@@ -46,7 +50,9 @@ struct Measurement {
 /// The median of step times, pass by pass; of at least one step.
 StepTimes median(const std::vector<StepTimes>& steps);
 
-/// Several measurements of named ranks as one.
+/// Several measurements as one: all ranks of traces, or of logs, that the last file is one of. Of
+/// measurements that exclude each other the later counts, and its notes say what is left out. REQUIRES: there
+/// are some.
 Measurement joined(std::vector<Measurement> measurements);
 
 /// Sets plan.profile from times of whole steps, by what the translation says of the plan: how many

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "sim/base/diagnostics.hpp"
+#include "sim/base/text.hpp"
 
 namespace trainsim::exchange {
 
@@ -29,12 +30,6 @@ struct Printing {
   Ranks ranks = Ranks::kNamed;
   std::map<std::string, std::map<std::int64_t, Seconds>, std::less<>> timers;
 };
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t\r");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
-}
 
 /// Numbers at the end of a line: "12.5" or "(12.5, 13)"; empty when there are none, or other text.
 std::vector<double> numbers(std::string_view text) {
@@ -118,7 +113,9 @@ class Log {
     }
     if (name.starts_with("rank")) {
       const std::vector<double> rank = numbers(name.substr(4));
-      if (rank.size() != 1 || found.size() != 1) return false;
+      constexpr double most = 1e9;
+      const bool legal = rank.size() == 1 && rank[0] >= 0 && rank[0] < most && rank[0] == std::trunc(rank[0]);
+      if (!legal || found.size() != 1) return false;
       put(timer_, static_cast<std::int64_t>(rank[0]), found);
       return true;
     }

@@ -19,19 +19,22 @@ namespace trainsim::exchange {
 
 namespace {
 
-/// Flavors of dense models, as a preset or a shape (torchtitan/models/*/__init__.py, release 0.2).
+/// Flavors of models, as a preset or a shape (torchtitan/models/*/__init__.py, release 0.2).
 struct Flavor {
   std::string_view model;
   std::string_view flavor;
   std::string_view preset;
 };
 
-constexpr std::array<Flavor, 6> kFlavors = {{{"llama3", "8B", "llama3-8b"},
+constexpr std::array<Flavor, 9> kFlavors = {{{"llama3", "8B", "llama3-8b"},
                                              {"llama3", "70B", "llama3-70b"},
                                              {"llama3", "405B", "llama3-405b"},
                                              {"llama2", "7B", "llama2-7b"},
                                              {"llama2", "70B", "llama2-70b"},
-                                             {"llama3_simple_fsdp", "8B", "llama3-8b"}}};
+                                             {"llama3_simple_fsdp", "8B", "llama3-8b"},
+                                             {"deepseek_v3", "671B", "deepseek-v3"},
+                                             {"qwen3", "30B-A3B", "qwen3-30b-a3b"},
+                                             {"qwen3", "235B-A22B", "qwen3-235b-a22b"}}};
 
 /// Flavors without a preset.
 struct Shape {
@@ -185,11 +188,6 @@ class Torchtitan {
   void model() {
     const std::string name = text({"model.name"}).value_or("llama3");
     const std::string flavor = text({"model.flavor"}).value_or("debugmodel");
-    const std::set<std::string> experts = {"llama4", "deepseek_v3", "gpt_oss"};
-    if (experts.count(name) > 0 || flavor.find("moe") != std::string::npos ||
-        flavor.find("A3B") != std::string::npos)
-      throw InputError("error: the model " + name + " " + flavor +
-                       " is a mixture of experts, which this version cannot simulate; only dense decoders");
     const std::string origin = "model " + name + ", flavor " + flavor;
     for (const Flavor& known : kFlavors) {
       if (known.model == name && known.flavor == flavor)
@@ -198,6 +196,14 @@ class Torchtitan {
     for (const Shape& known : kShapes) {
       if (known.model == name && known.flavor == flavor)
         return out_.set("model", std::string(known.yaml), origin);
+    }
+    const std::set<std::string> experts = {"llama4", "deepseek_v3", "gpt_oss"};
+    if (experts.count(name) > 0 || flavor.find("moe") != std::string::npos ||
+        flavor.find("A3B") != std::string::npos) {
+      throw InputError("error: the model " + name + " " + flavor +
+                       " is a mixture of experts, and its shape is not known to this version; known are "
+                       "deepseek_v3 671B, qwen3 30B-A3B and qwen3 235B-A22B: name one of them, and write the "
+                       "model's own shape into what is imported");
     }
     out_.remark(Reason::kUnsupported, origin,
                 "its shape is not known to this version; give the model's config.json of Hugging Face as "
@@ -217,8 +223,10 @@ class Torchtitan {
     tensor_ = degree("tensor_parallel_degree", "plan.tensor_parallel");
     stages_ = degree("pipeline_parallel_degree", "plan.pipeline_parallel");
     context_ = degree("context_parallel_degree", "plan.context_parallel");
-    degree("expert_parallel_degree", "plan.expert_parallel");
-    degree("expert_tensor_parallel_degree", "");
+    const std::int64_t experts = degree("expert_parallel_degree", "plan.expert_parallel");
+    const std::int64_t expert_tensor = degree("expert_tensor_parallel_degree", "");
+    // Without expert parallelism torchtitan ignores the degree, and splits experts as everything else.
+    if (experts > 1) out_.set("plan.expert_tensor_parallel", expert_tensor, "expert_tensor_parallel_degree");
     context_communication();
     if (tensor_ > 1) out_.set("plan.sequence_parallel", true, "torchtitan shards norms along the sequence");
     for (const char* key : {"disable_loss_parallel", "enable_loss_parallel"})

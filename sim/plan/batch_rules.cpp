@@ -9,13 +9,6 @@ namespace trainsim::plan {
 
 namespace {
 
-/// "a multiple below or above", for messages; only the upper one when the lower is 0.
-std::string nearest_multiples(std::int64_t number, std::int64_t unit) {
-  const std::int64_t below = number / unit * unit;
-  const std::string above = text(below + unit);
-  return below == 0 ? above : text(below) + " or " + above;
-}
-
 void check_batch(const Facts& facts, Problems& problems) {
   const ParallelPlan& plan = facts.plan;
   const std::int64_t unit = plan.micro_batch_size * plan.data_parallel;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 #include <cstdlib>
+#include <string_view>
 
 #include "sim/base/spelling.hpp"
+#include "sim/base/text.hpp"
 #include "sim/report/json_dump.hpp"
 #include "sim/report/network.hpp"
 #include "sim/report/sensitivity.hpp"
@@ -232,20 +234,14 @@ struct Assertion {
   double bound = 0;
 };
 
-std::string trimmed(const std::string& text) {
-  const std::size_t begin = text.find_first_not_of(" \t");
-  const std::size_t end = text.find_last_not_of(" \t");
-  return begin == std::string::npos ? "" : text.substr(begin, end - begin + 1);
-}
-
 Assertion parse(const std::string& text) {
   const std::size_t at = text.find_first_of("<>=!");
   Assertion assertion;
   if (at != std::string::npos) {
     const bool two = at + 1 < text.size() && text[at + 1] == '=';
-    assertion.path = trimmed(text.substr(0, at));
+    assertion.path = trimmed(std::string_view(text).substr(0, at));
     assertion.op = text.substr(at, two ? 2 : 1);
-    const std::string bound = trimmed(text.substr(at + assertion.op.size()));
+    const std::string bound(trimmed(std::string_view(text).substr(at + assertion.op.size())));
     char* end = nullptr;
     assertion.bound = std::strtod(bound.c_str(), &end);
     const bool known = assertion.op != "=" && assertion.op != "!";

@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "sim/base/diagnostics.hpp"
+#include "sim/base/text.hpp"
 
 namespace trainsim::sweep {
 
@@ -23,12 +24,6 @@ constexpr double kSlack = 1e-9;
 
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
-}
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  return text;
 }
 
 /// A number with what stands behind it, such as " Gb/s".

@@ -18,13 +18,6 @@ std::string text(std::int64_t number) {
   return std::to_string(number);
 }
 
-/// "a multiple below or above"; only the upper one when the lower is 0.
-std::string nearest_multiples(std::int64_t number, std::int64_t unit) {
-  const std::int64_t below = number / unit * unit;
-  const std::string above = text(below + unit);
-  return below == 0 ? above : text(below) + " or " + above;
-}
-
 void check_multiple(const std::string& field, std::int64_t sequences, const RunFacts& facts,
                     Problems& problems) {
   if (sequences % facts.batch_unit == 0) return;

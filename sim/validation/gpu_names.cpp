@@ -2,9 +2,10 @@
 #include "sim/validation/gpu_names.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <string_view>
 #include <vector>
+
+#include "sim/base/text.hpp"
 
 namespace trainsim::validation {
 
@@ -33,9 +34,7 @@ const std::vector<Known>& known_gpus() {
 }  // namespace
 
 std::optional<GpuPresets> presets_for_gpu(const std::string& name) {
-  std::string small = name;
-  std::transform(small.begin(), small.end(), small.begin(),
-                 [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+  const std::string small = lower(name);
   for (const Known& known : known_gpus()) {
     const bool all = std::all_of(known.words.begin(), known.words.end(), [&small](std::string_view word) {
       return small.find(word) != std::string::npos;

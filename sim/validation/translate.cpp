@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <initializer_list>
 #include <optional>
 #include <regex>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "sim/base/spelling.hpp"
+#include "sim/base/text.hpp"
 #include "sim/config/quantity.hpp"
 #include "sim/config/resolve.hpp"
 #include "sim/validation/gpu_names.hpp"
@@ -87,12 +87,6 @@ const std::vector<Known>& known_keys() {
       {"model.moe", {"experts", "topk", "expert_ffn", "shared", "shared_ffn", "dense_layers"}},
       {"hardware", {"gpu", "count", "gpus_per_node", "intra", "inter", "node"}}};
   return known;
-}
-
-std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
-  return text;
 }
 
 bool has_word(const std::string& text, std::string_view word) {
@@ -311,7 +305,7 @@ class Translator {
     if (std::regex_search(inter, match, ports)) {
       set_network(match[1], std::stod(match[2]), match[3]);
     } else if (std::regex_search(inter, match, shared)) {
-      const bool node = lower(match[3]) == "node";
+      const bool node = lower(match.str(3)) == "node";
       set_network(config::format_number(per_node), std::stod(match[1]) / (node ? per_node : 1), match[2]);
       if (node) row_.assumptions.emplace_back("The node's network bandwidth is spread over one NIC per GPU.");
     } else {

@@ -66,7 +66,8 @@ class Import(unittest.TestCase):
         self.assert_has(tree, "plan", {"tensor_parallel": 8, "pipeline_parallel": 16, "micro_batch_size": 1,
                                        "global_batch_size": 1536, "precision": "fp16", "gradient_dtype": "fp16",
                                        "sharding": "none", "recompute": "none", "overlap_gradient_reduction": False})
-        self.assertIn("--rampup-batch-size 16 16 5859375: every step is simulated with the full batch", said)
+        self.assertIn("--rampup-batch-size 16 16 5859375: every step is simulated with the full batch; of a whole run, "
+                      "run.rampup_batch_size has the ramp", said)
         self.assertIn("Without effect on step time and memory: ", said)
         self.assertIn("--train-iters, --weight-decay, --adam-beta1", said)
         self.assertNotIn("Unknown", said)
@@ -236,8 +237,9 @@ class Import(unittest.TestCase):
         self.assertIn("error: a model of type dbrx is a mixture of experts of another kind than mixtral or "
                       "qwen3_moe, which this version cannot simulate; only decoders", self.refused(path))
         path = self.written('{"model_type": "llama", "kv_lora_rank": 512}', "config.json")
-        self.assertIn("error: kv_lora_rank: the model has multi-head latent attention (MLA), which this version "
-                      "cannot simulate", self.refused(path))
+        self.assertIn("error: kv_lora_rank: the model has multi-head latent attention (MLA), which is imported "
+                      "of the types deepseek_v2, deepseek_v3 and kimi_k2 alone; take the key out, and write "
+                      "model.latent_attention into what is imported", self.refused(path))
         path = self.written('{"model_type": "mixtral", "num_local_experts": 8}', "config.json")
         self.assertIn("error: a model of type mixtral needs num_local_experts, num_experts_per_tok and "
                       "intermediate_size", self.refused(path))
@@ -250,7 +252,34 @@ class Import(unittest.TestCase):
         self.assertIn("error: --retro-add-retriever: the model has a retrieval-augmented model (RETRO), which this "
                       "version cannot simulate; only decoders", self.refused(path))
         path = self.written('[model]\nname = "llama4"\nflavor = "17bx16e"\n', "job.toml")
-        self.assertIn("error: the model llama4 17bx16e is a mixture of experts", self.refused(path))
+        self.assertIn("error: the model llama4 17bx16e is a mixture of experts, and its shape is not known to this "
+                      "version; known are deepseek_v3 671B, qwen3 30B-A3B and qwen3 235B-A22B: name one of them, and "
+                      "write the model's own shape into what is imported", self.refused(path))
+        path = self.written('[model]\nname = "deepseek_v3"\nflavor = "16B"\n', "job.toml")
+        self.assertIn("error: the model deepseek_v3 16B is a mixture of experts, and its shape is not known",
+                      self.refused(path))
+
+    def test_experts_of_torchtitan(self):
+        degrees = ("[parallelism]\nexpert_parallel_degree = 4\ntensor_parallel_degree = {tensor}\n"
+                   "data_parallel_shard_degree = {shards}\n[training]\nlocal_batch_size = 1\n")
+        for name, flavor, preset, tensor in (("deepseek_v3", "671B", "deepseek-v3", 1),
+                                             ("qwen3", "30B-A3B", "qwen3-30b-a3b", 4),
+                                             ("qwen3", "235B-A22B", "qwen3-235b-a22b", 4)):
+            model = f'[model]\nname = "{name}"\nflavor = "{flavor}"\n'
+            with self.subTest(preset):
+                # One shard on each replica, which is no FSDP
+                path = self.written(model + degrees.format(tensor=tensor, shards=1), "job.toml")
+                tree, _ = self.imported(path, "--cluster", "dgx-h100", "--gpus", str(tensor), "--quiet")
+                self.assertEqual(tree["model"], preset)
+                # torchtitan splits the experts of expert-parallel ranks no further unless it is told to.
+                self.assert_has(tree, "plan", {"expert_parallel": 4, "expert_tensor_parallel": 1, "sharding": "none"})
+                if tensor == 4:
+                    self.assert_legal()
+        path = self.written(model + degrees.format(tensor=4, shards=-1), "job.toml")
+        tree, said = self.imported(path, "--cluster", "dgx-h100", "--gpus", "64")
+        self.assert_has(tree, "plan", {"sharding": "zero3"})
+        self.assertIn("`trainsim check` refuses what these files say:", said)
+        self.assertIn("plan.sharding: zero3 of a model with experts is not supported by this version", said)
 
     def test_experts_of_hugging_face(self):
         tree, _ = self.imported("hf-mixtral-8x7b.json")

@@ -4,8 +4,10 @@
 
 usage: import_times_test.py TRAINSIM
 """
+import gzip
 import json
 import pathlib
+import random
 import subprocess
 import sys
 import tempfile
@@ -66,9 +68,9 @@ class Trace:
         self.host("cpu_op", "autograd::engine::evaluate_function: MmBackward0", begin, duration, thread)
 
     def text(self):
+        job = {"backend": "nccl", "world_size": 8, **({} if self.rank is None else {"rank": self.rank})}
         return json.dumps({"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "NVIDIA A100"}],
-                           "distributedInfo": {"backend": "nccl", "rank": self.rank, "world_size": 8},
-                           "traceEvents": self.events, "traceName": "trace.json"})
+                           "distributedInfo": job, "traceEvents": self.events, "traceName": "trace.json"})
 
 
 class ImportTimes(unittest.TestCase):
@@ -162,6 +164,33 @@ class ImportTimes(unittest.TestCase):
         times, _ = self.imported(self.script(2, 2, "--use-tp-pp-dp-mapping"), log)
         self.assert_times(times, [124 / 8, 248 / 8] * 2)
 
+    def test_context_parallel_ranks_share_a_stage(self):
+        # Replicas of 2 x 2 of 8 GPUs: 2 replicas, so 32 sequences are 8 micro-batches of 2. Without the context-parallel
+        # pairs there would be 4 replicas and 4 micro-batches.
+        forward = [80, 88, 80, 88, 160, 168, 160, 168]
+        log = self.written(of_ranks(forward, [2 * time for time in forward]), "log")
+        times, _ = self.imported(self.script(1, 2, "--context-parallel-size 2"), log)
+        self.assertIn("over 8 micro-batches", self.yaml)
+        self.assert_times(times, [84 / 8, 168 / 8, 164 / 8, 328 / 8])
+        # In the other order pairs of ranks alternate: 0, 1, 4, 5 hold stage 0, the others stage 1; here 4 and 5 are slow.
+        forward = [80, 80, 80, 80, 160, 160, 80, 80]
+        log = self.written(of_ranks(forward, [2 * time for time in forward]), "log")
+        times, _ = self.imported(self.script(1, 2, "--context-parallel-size 2 --use-tp-pp-dp-mapping"), log)
+        self.assert_times(times, [120 / 8, 240 / 8, 80 / 8, 160 / 8])
+
+    def test_micro_batches_that_are_no_whole_number(self):
+        log = self.written(ranged((400, 400), (800, 800)), "log")
+        cure = "; import what started the measured run, with the --gpus that it had"
+        # 32 sequences on 3 replicas, in micro-batches of 2
+        self.assertIn("log: error: a global batch of 32 does not divide into micro-batches of 2 on 3 replicas, so that "
+                      "nobody knows how many its times are of" + cure, self.refused(self.script(), log, "--gpus", "3"))
+        # A batch smaller than one micro-batch on every replica
+        self.assertIn("log: error: a global batch of 32 does not divide into micro-batches of 2 on 32 replicas",
+                      self.refused(self.script(), log, "--gpus", "32"))
+        self.assertIn("log: error: 6 GPUs do not divide into replicas of 4 (tensor x context x pipeline parallelism), so "
+                      "that nobody knows how many micro-batches its times are of" + cure,
+                      self.refused(self.script(2, 2), log, "--gpus", "6"))
+
     def test_the_line_of_older_versions(self):
         log = ("time (ms) | model-and-optimizer-setup: 1736.32 | train/valid/test-data-iterators-setup: 2674.95\n"
                " time (ms) | forward-compute: 58.16 | backward-compute: 142.66 | backward-params-all-reduce: 21.43 | "
@@ -189,6 +218,22 @@ class ImportTimes(unittest.TestCase):
         many = self.written(of_ranks([1.0] * 16, [2.0] * 16), "many")
         self.assertIn("many: error: rank 8 is none of the 8 GPUs of the plan; give --gpus", self.refused(
             self.script(), many))
+        # Of alternating stages too, where any rank would have one
+        self.assertIn("many: error: rank 8 is none of the 8 GPUs of the plan; give --gpus", self.refused(
+            self.script(1, 2, "--use-tp-pp-dp-mapping"), many))
+        # What has no number of a rank ends the report, which then has no backward.
+        for rank in ("1e300", "-1", "1.5"):
+            odd = self.written(of_ranks([1.0] * 2, [2.0] * 2).replace("rank  1", "rank " + rank), "odd")
+            self.assertIn("odd: error: no times of forward-compute and backward-compute", self.refused(
+                self.script(), odd))
+
+    def test_the_stage_of_a_rank_needs_the_number_of_gpus(self):
+        plan = self.written('[parallelism]\npipeline_parallel_degree = 2\n[training]\nlocal_batch_size = 4\n', "job.toml")
+        log = self.written(of_ranks([80, 160], [160, 320]), "log")
+        self.assertIn("log: error: without gpus nobody knows which stage rank 0 holds; give --gpus",
+                      self.refused(plan, log))
+        times, _ = self.imported(plan, log, "--gpus", "2")
+        self.assert_times(times, [80 / 4, 160 / 4, 160 / 4, 320 / 4])
 
     def test_a_long_log_is_read_to_its_end(self):
         lines = ITERATION.format(number=10, samples=1, batch=32) * 6000
@@ -196,6 +241,98 @@ class ImportTimes(unittest.TestCase):
         self.assertGreater(pathlib.Path(log).stat().st_size, 2**20)
         times, _ = self.imported(self.script(tensor=2), log)
         self.assert_times(times, [400 / 4, 800 / 4])
+
+    # ---- kinds ----
+    def test_kinds_of_measurements_leave_scripts_alone(self):
+        log = self.written(ranged((400, 400), (800, 800)), "log")
+        for order in ((self.script(tensor=2), log), (log, self.script(tensor=2))):
+            times, _ = self.imported(*order, "--kind", "megatron-log")
+            self.assert_times(times, [400 / 4, 800 / 4])
+            self.assertIn("tensor_parallel: 2", self.yaml)
+        trace = Trace()
+        self.step(trace, 10_000)
+        times, _ = self.imported(self.script(), self.written(trace.text(), "trace.json"), "--kind", "kineto")
+        self.assert_times(times, [0.150, 0.350])
+
+    def test_kinds_of_measurements_that_no_file_has(self):
+        script = self.script()
+        log = self.written(ranged((400, 400), (800, 800)), "log")
+        why = "; leave --kind out to read them for what they are\n"
+        self.assertEqual(self.refused(script, "--kind", "megatron-log"),
+                         "trainsim: error: --kind megatron-log is for logs of Megatron-LM's timers (with \"across ranks "
+                         f"(ms):\" or \"time (ms) |\"), and of these files none is one: {script}" + why)
+        self.assertEqual(self.refused(script, log, "--kind", "kineto"),
+                         "trainsim: error: --kind kineto is for traces of PyTorch's profiler (JSON with traceEvents), and "
+                         f"of these files none is one: {script}, {log}" + why)
+
+    def test_a_log_that_its_beginning_does_not_show(self):
+        log = self.written("Loading extension module…\n" * 60_000 + ranged((400, 400), (800, 800)), "log")
+        self.assertGreater(pathlib.Path(log).stat().st_size, 2**20)
+        self.assertIn("log: error: is larger than 1 MiB, as no configuration or script is, and not known for a log or a "
+                      "trace by its beginning; say --kind megatron-log or kineto if it is one",
+                      self.refused(self.script(tensor=2), log))
+        other = self.written("nothing\n" * 200_000, "other")
+        self.assertIn("other: error: is larger than 1 MiB, as no configuration or script is, and neither a log of "
+                      "Megatron-LM's timers nor a trace of PyTorch's profiler",
+                      self.refused(other, log, "--kind", "megatron-log"))
+        times, _ = self.imported(self.script(tensor=2), log, "--kind", "megatron-log")
+        self.assert_times(times, [400 / 4, 800 / 4])
+
+    # ---- several measurements ----
+    def test_a_log_and_a_trace_exclude_each_other(self):
+        batch = ITERATION.format(number=10, samples=1, batch=32)
+        log = self.written(batch + ranged((400, 400), (800, 800)), "train.log")
+        trace = Trace()
+        self.step(trace, 10_000)
+        trace = self.written(trace.text(), "trace.json")
+        # The number of sequences, which only the log has, counts for the trace too.
+        script = self.written(SCRIPT.replace("--global-batch-size 32", "").format(tensor=1, pipeline=1, more=""), "a.sh")
+        times, said = self.imported(script, log, trace)
+        self.assert_times(times, [0.150, 0.350])
+        self.assertIn(f"the times of {log} are left out: those of {trace}, which comes later, count", said)
+        times, said = self.imported(script, trace, log)
+        self.assert_times(times, [400 / 2, 800 / 2])
+        self.assertIn(f"the times of {trace} are left out: those of {log}, which comes later, count", said)
+
+    def test_of_two_logs_the_later_counts(self):
+        names = [self.written(ranged((time, time), (2 * time, 2 * time)), f"{time}.log") for time in (400, 500)]
+        times, said = self.imported(self.script(), *names)
+        self.assert_times(times, [500 / 2, 1000 / 2])
+        self.assertIn(f"the times of {names[0]} are left out: those of {names[1]}, which comes later, count", said)
+
+    def test_traces_of_the_same_rank(self):
+        names = []
+        for name, rank, scale in (("a", 0, 2), ("b", 6, 2), ("c", 0, 1)):
+            trace = Trace(rank)
+            self.step(trace, 10_000, scale)
+            names.append(self.written(trace.text(), name + ".json"))
+        times, said = self.imported(self.script(1, 2), *names)
+        self.assert_times(times, [0.300 / 4, 0.700 / 4, 0.600 / 4, 1.100 / 4])
+        self.assertIn(f"the times of rank 0 in {names[0]} are left out, because a later file has them too", said)
+        self.assertIn("# kernels of 2 ranks,", self.yaml)
+
+    def test_traces_without_a_rank(self):
+        names = []
+        for name, scale in (("a", 1), ("b", 2), ("c", 2)):
+            trace = Trace(None)
+            self.step(trace, 10_000, scale)
+            names.append(self.written(trace.text(), name + ".json"))
+        # All count, with their mean: (300 + 2 * 600) / 3 and (700 + 2 * 1100) / 3 us
+        times, said = self.imported(self.script(), *names)
+        self.assert_times(times, [0.500 / 2, 2.900 / 3 / 2])
+        self.assertIn("# kernels of 3 ranks,", self.yaml)
+        self.assertNotIn("every stage", said)
+        times, said = self.imported(self.script(1, 2), *names)
+        self.assert_times(times, [0.500 / 4, 2.900 / 3 / 4])
+        self.assertIn("every stage takes as long as the mean of what was measured, because no rank is named "
+                      "(distributedInfo in the trace)", said)
+        # Beside one whose rank is known they say nothing of a stage.
+        trace = Trace(5)
+        self.step(trace, 10_000)
+        known = self.written(trace.text(), "known.json")
+        times, said = self.imported(self.script(), names[1], known)
+        self.assert_times(times, [0.300 / 2, 0.700 / 2])
+        self.assertIn(f"the times of {names[1]} are left out: those of {known}, which comes later, count", said)
 
     # ---- traces ----
     def step(self, trace, begin, scale=1, **collective):
@@ -224,7 +361,11 @@ class ImportTimes(unittest.TestCase):
         trace = Trace()
         for i, scale in enumerate((2, 1, 1)):
             self.step(trace, 10_000 * (i + 1), scale)
-        trace.kernel("outside", 5000, 5100, 1000)
+        # Before, between and behind the steps, which last 3000 us each
+        for moment in (5000, 14_000, 40_000):
+            trace.kernel("outside", moment, moment + 100, 1000)
+        # Nothing says that events are in order.
+        random.Random(1).shuffle(trace.events)
         times, said = self.imported(self.script(), self.written(trace.text(), "trace.json"))
         # 32 sequences in micro-batches of 2 on 8 replicas: 2 micro-batches, as in the trace
         self.assert_times(times, [0.150, 0.350])
@@ -245,7 +386,45 @@ class ImportTimes(unittest.TestCase):
         trace = Trace()
         self.step(trace, 10_000)
         _, said = self.imported(self.script(tensor=4), self.written(trace.text(), "trace.json"))
-        self.assertIn("tensor-parallel communication takes no time: no collective in the trace says", said)
+        self.assertIn("tensor-parallel communication takes no time: no collective in the trace says that its group is "
+                      "tensor-parallel", said)
+
+    def test_collectives_of_other_groups_inside_of_a_pass(self):
+        experts = "--num-experts 8 --moe-router-topk 2 --expert-model-parallel-size 4"
+        # Context parallelism leaves two replicas and 8 micro-batches, expert parallelism eight and 2.
+        for more, kind, parts, inner, outer in (
+                ("--context-parallel-size 4", "context-parallel", 8,
+                 ("CONTEXT_PARALLEL_GROUP", "TENSOR_AND_CONTEXT_PARALLEL_GROUP", "mesh_cp"),
+                 ("DATA_PARALLEL_GROUP_WITH_CP", "mesh_dp_shard_cp", "PIPELINE_MODEL_PARALLEL_GROUP")),
+                (experts, "expert-parallel", 2,
+                 ("EXPERT_MODEL_PARALLEL_GROUP", "EXPERT_TENSOR_AND_MODEL_PARALLEL_GROUP", "mesh_ep"),
+                 ("EXPERT_DATA_PARALLEL_GROUP", "mesh_dp_shard_in_ep", "mesh_tp"))):
+            silent = f"{kind} communication takes no time: no collective in the trace says that its group is {kind}"
+            for group in inner + outer:
+                with self.subTest(group):
+                    trace = Trace()
+                    self.step(trace, 10_000, **{"Process Group Description": group})
+                    times, said = self.imported(self.script(1, 1, more), self.written(trace.text(), "trace.json"))
+                    backward = 0.740 if group in inner else 0.700
+                    self.assert_times(times, [0.300 / parts, backward / parts])
+                    self.assertEqual(silent in said, group in outer, said)
+        # Tokens may be exchanged without NCCL.
+        trace = Trace()
+        self.step(trace, 10_000)
+        trace.kernel("void deep_ep::intranode::dispatch<768>(int4*)", 10_030, 10_260, 20)
+        times, said = self.imported(self.script(1, 1, experts), self.written(trace.text(), "trace.json"))
+        self.assert_times(times, [0.320 / 2, 0.700 / 2])
+        self.assertNotIn("takes no time", said)
+
+    def test_a_profile_has_all_communication_of_passes(self):
+        """What the table of imports says of groups holds because the simulated step has no such communication."""
+        for more in ("--context-parallel-size 4", "--num-experts 8 --moe-router-topk 2 --expert-model-parallel-size 4"):
+            trace = Trace()
+            self.step(trace, 10_000)
+            self.imported(self.script(1, 1, more), self.written(trace.text(), "trace.json"))
+            breakdown = self.simulated()["breakdown"]
+            self.assertAlmostEqual(breakdown["forward"], 0.000300, places=7)
+            self.assertEqual(breakdown.get("context_communication", 0) + breakdown.get("expert_communication", 0), 0)
 
     def test_traces_of_several_stages(self):
         names = []
@@ -283,12 +462,92 @@ class ImportTimes(unittest.TestCase):
         whole = Trace()
         self.step(whole, 10_000)
         self.assertIn("trace.json: error: is no complete trace: ", said(whole.text()[:-40]))
-        self.assertIn("is compressed; unpack it with gunzip first", self.refused(script, self.compressed()))
 
-    def compressed(self):
-        path = self.folder / "trace.json.gz"
-        path.write_bytes(b"\x1f\x8b\x08\x00rest")
+    def test_numbers_as_texts(self):
+        trace = Trace("0")
+        self.step(trace, 10_000)
+        for event in trace.events:
+            for key in ("ts", "dur"):
+                if key in event:
+                    event[key] = f"{event[key]}.0"
+            event["tid"] = f"thread {event['tid']}"
+            if "correlation" in event["args"]:
+                event["args"]["correlation"] = str(event["args"]["correlation"])
+        times, said = self.imported(self.script(), self.written(trace.text(), "trace.json"))
+        self.assert_times(times, [0.150, 0.350])
+        self.assertNotIn("left out", said)
+
+    def test_numbers_that_are_none(self):
+        script = self.script()
+        for broken in ("soon", None, "nan", [], -1):
+            trace = Trace()
+            self.step(trace, 10_000)
+            trace.kernel("gemm", 10_020, 10_700, broken)
+            trace.backward(10_500, broken)
+            times, said = self.imported(script, self.written(trace.text(), "trace.json"))
+            self.assert_times(times, [0.150, 0.350])
+            self.assertIn("2 events of the trace are left out, because ts or dur is no number of microseconds", said)
+        trace = Trace()
+        self.step(trace, 10_000)
+        for event in trace.events:
+            event["ts"] = "soon"
+        self.assertIn("error: ts or dur of its events are no numbers of microseconds",
+                      self.refused(script, self.written(trace.text(), "trace.json")))
+
+    def test_correlations_that_are_none(self):
+        # What has none, or one that 64 bits cannot hold, is not found by it: one of 11 kernels, 9 %.
+        for broken in (2**64 - 1, 1e300, 1.5, "x", None):
+            trace = Trace()
+            self.step(trace, 10_000)
+            trace.kernel("lost", 10_020, 10_700, 50)
+            for event in trace.events[-2:]:
+                event["args"]["correlation"] = broken
+            times, said = self.imported(self.script(), self.written(trace.text(), "trace.json"))
+            self.assert_times(times, [0.150, 0.350])
+            self.assertIn("of the kernels in the trace, whose launch is not in it, belong to no pass", said)
+
+    def test_ranks_that_are_none(self):
+        for broken, shown in ((-1, "-1"), (1.5, "1.5"), (1e300, "1e+300"), (2**64 - 1, "18446744073709551615"),
+                              ("first", '"first"')):
+            trace = Trace(broken)
+            self.step(trace, 10_000)
+            self.assertIn(f"trace.json: error: distributedInfo.rank is {shown}, and no rank",
+                          self.refused(self.script(), self.written(trace.text(), "trace.json")))
+
+    # ---- compressed files ----
+    def compressed(self, text, name):
+        path = self.folder / name
+        path.write_bytes(gzip.compress(text.encode()))
         return str(path)
+
+    def test_compressed_files(self):
+        trace = Trace()
+        self.step(trace, 10_000)
+        # Larger than what is read to find out what it is
+        trace.events += [{"ph": "i", "name": "x" * 100, "ts": i} for i in range(20_000)]
+        path = self.compressed(trace.text(), "trace.json.gz")
+        times, _ = self.imported(self.script(), path)
+        self.assert_times(times, [0.150, 0.350])
+        done = subprocess.run([PROGRAM, "import", self.script(), "-"], input=pathlib.Path(path).read_bytes(),
+                              capture_output=True, timeout=120, check=False)
+        self.assertIn(b"profile: {forward: 0.15 ms, backward: 0.35 ms}", done.stdout, done.stderr)
+        log = self.compressed(ranged((400, 400), (800, 800)), "log.gz")
+        times, _ = self.imported(self.compressed(pathlib.Path(self.script(tensor=2)).read_text(encoding="utf-8"), "a.gz"),
+                                 log)
+        self.assert_times(times, [400 / 4, 800 / 4])
+        plan = self.compressed("[training]\nlocal_batch_size = 4\nseq_len = 512\n", "job.toml.gz")
+        done = self.run_import(plan, "--gpus", "8")
+        self.assertIn("micro_batch_size: 4  # local_batch_size", done.stdout, done.stderr)
+
+    def test_compressed_files_that_are_damaged(self):
+        trace = Trace()
+        self.step(trace, 10_000)
+        whole = gzip.compress(trace.text().encode())
+        path = self.folder / "trace.json.gz"
+        for bad in (whole[:-20], whole[:-8] + b"12345678", b"\x1f\x8b\x08\x00rest", whole[:200] + whole[300:]):
+            path.write_bytes(bad)
+            self.assertIn("trace.json.gz: error: is a gzip file that is damaged or cut off; write or copy it once more",
+                          self.refused(self.script(), str(path)))
 
 
 if __name__ == "__main__":

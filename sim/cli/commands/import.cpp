@@ -53,8 +53,10 @@ class ImportCommand : public Command {
              "standard input; of two that disagree the later counts")
         .required();
     options
-        .add("--kind", kind_,
-             "auto, hf, megatron, deepspeed, torchtitan, megatron-log or kineto: what the files are")
+        .add(
+            "--kind", kind_,
+            "auto, hf, megatron, deepspeed, torchtitan, megatron-log or kineto: what the files are; the last "
+            "two of logs and traces alone")
         .value("KIND")
         .fallback("auto");
     options.add("--cluster", request_.cluster, "the cluster to write: a preset or a file").value("NAME");

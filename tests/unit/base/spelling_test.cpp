@@ -50,6 +50,12 @@ TEST(Divisors, AreAscendingAndComplete) {
   EXPECT_EQ(divisors(36), (std::vector<std::int64_t>{1, 2, 3, 4, 6, 9, 12, 18, 36}));
 }
 
+TEST(NearestMultiples, AreBelowAndAbove) {
+  EXPECT_EQ(nearest_multiples(10, 4), "8 or 12");
+  EXPECT_EQ(nearest_multiples(3, 4), "4");
+  EXPECT_EQ(nearest_multiples(4, 4), "4 or 8");
+}
+
 TEST(JoinNumbers, CutsLongListsInTheMiddle) {
   EXPECT_EQ(join_numbers({1, 2, 4}), "1, 2, 4");
   std::vector<std::int64_t> many(12);
