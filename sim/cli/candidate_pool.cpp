@@ -16,7 +16,7 @@ bool same_block(const PooledPlan& a, const PooledPlan& b) {
   const auto key = [](const PooledPlan& plan) {
     const Candidate& c = plan.candidate;
     return std::tuple(plan.base, c.tensor_parallel, c.pipeline_parallel, c.virtual_pipeline, c.schedule,
-                      c.sequence_parallel, c.sharding);
+                      c.sequence_parallel, c.sharding, c.context_parallel, c.expert_parallel);
   };
   return key(a) == key(b);
 }

@@ -18,13 +18,16 @@ namespace {
 /// Micro-batches that are replayed at either end of a step beside those in flight.
 constexpr std::int32_t kMoreMicroBatches = 2;
 
-/// Most micro-batches whose forward is done and backward is not.
+/// Most micro-batches whose forward is done and backward, or that of weights, is not.
 std::int32_t most_in_flight(const Program& program) {
+  const bool split = std::any_of(program.slots.begin(), program.slots.end(),
+                                 [](const program::SlotInfo& slot) { return slot.kind == 'W'; });
+  const char last = split ? 'W' : 'B';
   std::int32_t now = 0;
   std::int32_t most = 1;
   for (const program::SlotInfo& slot : program.slots) {
     if (slot.chunk != 0) continue;
-    now += slot.kind == 'F' ? 1 : slot.kind == 'B' ? -1 : 0;
+    now += slot.kind == 'F' ? 1 : slot.kind == last ? -1 : 0;
     most = std::max(most, now);
   }
   return most;

@@ -137,7 +137,7 @@ case("--set inside of a short form", "--set plan.recompute.layers=30:1:23: error
 case("--set twice, in the order of the command line",
      "--set gpus=x:1:6: error: gpus: x is not a count; write a count such as 1024, 1_024, 2k, 40M, 7B or 1e12\n"
      "    1 | gpus=x\n      |      ^\n"
-     "--set plan.schedule=y:1:15: error: plan.schedule: unknown word y; legal here: gpipe, 1f1b or interleaved\n"
+     "--set plan.schedule=y:1:15: error: plan.schedule: unknown word y; legal here: gpipe, 1f1b, interleaved, zb-h1 or zb-h2\n"
      "    1 | plan.schedule=y\n      |               ^\n",
      text=GOOD, arguments=("--set", "gpus=x", "--set", "plan.schedule=y"))
 case("--set with a byte that is no text", "--set gpus=?:1:6: error: byte 0xff is not UTF-8", text=GOOD,

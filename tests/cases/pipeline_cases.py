@@ -14,14 +14,17 @@ from plan_case import PlanCase, main
 
 
 class Cases(PlanCase):
-    def equal_stages(self, stages, micro_batches, chunks=1):
+    def equal_stages(self, stages, micro_batches, chunks=1, schedule=None):
         """The result of equal stages with free transfers, a layer to each chunk."""
+        # Zero-bubble schedules must know which part of backward they can put off.
+        weight = {"weight": "3 ms"} if schedule else {}
         return self.run_plan({
             "model": {"num_layers": stages * chunks, "hidden_size": 1024, "num_attention_heads": 16, "vocab_size": 51200,
                       "sequence_length": 1024},
             "cluster": "dgx-a100-80gb", "gpus": stages, "simulation": {"network": "free"},
             "plan": {"pipeline_parallel": stages, "virtual_pipeline": chunks, "global_batch_size": micro_batches,
-                     "profile": {"forward": "3 ms", "backward": "6 ms"}}})
+                     "profile": {"forward": "3 ms", "backward": "6 ms", **weight},
+                     **({"schedule": schedule} if schedule else {})}})
 
     # ---- throughput ----
     def test_A07_recomputation_of_a_small_model(self):
@@ -143,9 +146,12 @@ class Cases(PlanCase):
         self.assertEqual(self.run_plan(base, small)["verdict"], "does not fit")
 
     def test_C13_closed_forms(self):
-        # sail-sg/zero-bubble-pipeline-parallelism: 1F1B and interleaving; p = 8, m = 24.
+        # sail-sg/zero-bubble-pipeline-parallelism: 1F1B, interleaving and ZB-H1; p = 8, m = 24. ZB-H1 has a third of
+        # 1F1B's bubble in its memory, on every stage; ZB-H2 none but that stages start one after the other, in twice that.
         self.near(self.equal_stages(8, 24)["bubble_ratio"], 0.226, absolute=0.001)
         self.near(self.equal_stages(8, 24, 3)["bubble_ratio"], 0.0886, absolute=0.002)
+        self.near(self.equal_stages(8, 24, schedule="zb-h1")["bubble_ratio"], 0.0886, absolute=0.002)
+        self.near(self.equal_stages(8, 24, schedule="zb-h2")["bubble_ratio_stage"], 0, absolute=1e-9)
 
     def test_C18_four_micro_batches(self):
         # BigScience, experiments on V100: 4 micro-batches through 4 to 64 stages.

@@ -29,6 +29,20 @@ class Cases(PlanCase):
         found = self.plans(small, *fixed, "pipeline_parallel=4,8,16")
         self.assertGreaterEqual(found[0]["pipeline_parallel"], 8)
 
+    def test_F09_sequences_of_262144_tokens_and_experts_on_128_h100(self):
+        # NVIDIA-NeMo/Megatron-Bridge issue 3463, on Nemotron 3 Super: TP2, CP16 or CP32, EP64, a batch of 16. That model
+        # mixes state-space layers in; Qwen3-235B-A22B, which is larger, stands for it. A rank has 262,144 / 32 = 8,192
+        # tokens of a sequence, or 16,384.
+        base = {"model": "qwen3-235b-a22b", "cluster": "dgx-h100", "gpus": 128,
+                "plan": {"tensor_parallel": 2, "sequence_parallel": True, "context_parallel": 32, "expert_parallel": 64,
+                         "expert_tensor_parallel": 1, "sequence_length": 262144, "global_batch_size": 16,
+                         "sharding": "zero1", "recompute": "full"}}
+        self.assertTrue(self.run_plan(base)["fits"])
+        fixed = ["tensor_parallel=2", "pipeline_parallel=1", "sharding=zero1", "recompute=full", "micro_batch_size=1"]
+        found = self.plans(base, *fixed, "context_parallel=16,32", "expert_parallel=8,64")
+        self.assertEqual(found[0]["expert_parallel"], 64)
+        self.assertIn(found[0]["context_parallel"], (16, 32))
+
 
 if __name__ == "__main__":
     main(sys.argv)
