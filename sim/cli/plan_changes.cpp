@@ -52,9 +52,10 @@ void add_chunks(const Experiment& experiment, std::vector<Candidate>& list) {
   std::int64_t more = chunks + 1;
   while (more <= most && !divides(more)) ++more;
   const auto add = [&](std::int64_t v) {
-    list.push_back({from_to(chunks, v) + " model chunks per stage",
-                    {assignment("plan.virtual_pipeline", v),
-                     std::string("plan.schedule=") + (v > 1 ? "interleaved" : "1f1b")}});
+    const std::string schedule = v > 1 ? "interleaved" : "1f1b";
+    list.push_back(
+        {from_to(chunks, v) + " model chunks per stage" + (plan.splits_backward() ? ", " + schedule : ""),
+         {assignment("plan.virtual_pipeline", v), "plan.schedule=" + schedule}});
   };
   if (more <= most) add(more);
   std::int64_t fewer = chunks - 1;

@@ -38,7 +38,12 @@ std::string closed_form(const Summary& summary) {
 
 /// Names what separates the simulated bubble from the closed form: stages that are not equal, and transfers.
 std::string bubble_note(const Summary& summary) {
-  const double theory = summary.bubble_ratio_theory.value_or(0.0);
+  if (!summary.bubble_ratio_theory) {
+    return "Bubble " + percent(summary.bubble_ratio) + "; " + plan::to_string(summary.plan.schedule) +
+           " has no closed form with as few as " + std::to_string(summary.plan.micro_batches()) +
+           " micro-batches on " + std::to_string(summary.plan.pipeline_parallel) + " stages.";
+  }
+  const double theory = *summary.bubble_ratio_theory;
   std::string text = "Bubble " + percent(summary.bubble_ratio) +
                      "; equal stages with free transfers would give " + percent(theory) + ", " +
                      closed_form(summary) + ".";
@@ -49,6 +54,8 @@ std::string bubble_note(const Summary& summary) {
   for (const RankSummary& rank : summary.ranks) {
     mean += rank.busy * static_cast<double>(rank.represents) / static_cast<double>(summary.world_size);
   }
+  if (summary.bubble_ratio < theory && summary.plan.splits_backward())
+    return text + " Neither the three nor the stages are equally long here.";
   if (summary.bubble_ratio < theory) return text + " Unequal stages make filling and draining shorter here.";
   text += " The difference:";
   const double excess = slowest.busy / mean - 1.0;
@@ -91,8 +98,11 @@ std::string assumed_speedups(const OpSpeedups& speedups) {
 }
 
 std::string fewer_bubbles(const Summary& summary) {
-  const auto p = static_cast<double>(summary.plan.pipeline_parallel);
-  const auto vm = static_cast<double>(summary.plan.virtual_pipeline * summary.plan.micro_batches());
+  const plan::ParallelPlan& plan = summary.plan;
+  const auto p = static_cast<double>(plan.pipeline_parallel);
+  // What a micro-batch consists of, each of which is as long as a stage lags behind the one before.
+  const std::int64_t parts = plan.splits_backward() ? 3 : plan.virtual_pipeline;
+  const auto vm = static_cast<double>(parts * plan.micro_batches());
   return "Twice the micro-batches would bring the closed-form bubble from " +
          percent((p - 1) / (vm + p - 1)) + " to " + percent((p - 1) / (2 * vm + p - 1)) + ".";
 }

@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "sim/report/network.hpp"
+#include "sim/report/notes.hpp"
 #include "tests/unit/report/outcome.hpp"
 
 namespace trainsim::report {
@@ -210,6 +211,24 @@ TEST(SummaryOfARun, CountsRecomputationUnderAProfileToo) {
   const Summary full = simulated(gpt({8}), plan).summary();
   EXPECT_NEAR(full.hardware_flops / plain.hardware_flops, 4.0 / 3.0, 1e-12);
   EXPECT_NEAR(full.step_time, plain.step_time, 1e-12);
+}
+
+/// Four stages: (p-1)/(3m+p-1) is 3/27 with 8 micro-batches and 3/51 with 16; with 3 there is no closed form.
+TEST(SummaryOfARun, SaysWhatIsToBeExpectedOfZeroBubbleSchedules) {
+  const auto notes = [](std::int64_t micro_batches) {
+    ParallelPlan plan = split_plan({1, 4, 1, 1}, micro_batches);
+    plan.schedule = plan::ScheduleKind::kZeroBubbleH1;
+    plan.profile = {{0.010, 0.020, 0.010}};
+    std::string text;
+    for (const std::string& note : explain(simulated(gpt({8}), plan).summary())) text += note + "\n";
+    return text;
+  };
+  EXPECT_NE(notes(8).find("Twice the micro-batches would bring the closed-form bubble from 11.1 % to 5.9 %."),
+            std::string::npos)
+      << notes(8);
+  EXPECT_NE(notes(3).find("zb-h1 has no closed form with as few as 3 micro-batches on 4 stages."),
+            std::string::npos)
+      << notes(3);
 }
 
 TEST(SummaryOfARun, ScalesPerfectlyOnOneGpuWithAProfile) {
