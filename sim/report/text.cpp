@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
 
 #include "sim/report/format.hpp"
 #include "sim/report/network.hpp"
@@ -211,18 +214,38 @@ std::string stage_row(const Summary& summary, const RankSummary& rank) {
          pad_left(gib(rank.peak_memory), 11) + "\n";
 }
 
+/// Ranks whose rows would say the same of their stage, together; where groups differ in their partners only,
+/// as those of experts do, there are many of them.
+std::vector<RankSummary> merged_ranks(const Summary& summary) {
+  std::vector<RankSummary> merged;
+  std::map<std::string, std::size_t> places;
+  for (const RankSummary& rank : summary.ranks) {
+    RankSummary alike = rank;
+    alike.rank = 0;
+    alike.represents = 0;
+    const auto [place, fresh] = places.try_emplace(stage_row(summary, alike), merged.size());
+    if (fresh) {
+      merged.push_back(rank);
+    } else {
+      merged[place->second].represents += rank.represents;
+    }
+  }
+  return merged;
+}
+
 std::string stage_table(const Summary& summary) {
   std::string text = "\nStages (one row per group of identical ranks; communication that is waited for)\n";
   text += "  stage   rank  ranks  layers       busy    bubble    tensor  pipeline      data";
   text += summary.plan.context_parallel > 1 ? "   context" : "";
   text += std::string(summary.model.experts.active() ? "   experts" : "") + "     memory\n";
-  const std::size_t rows = summary.ranks.size();
+  const std::vector<RankSummary> ranks = merged_ranks(summary);
+  const std::size_t rows = ranks.size();
   for (std::size_t i = 0; i < rows; ++i) {
     if (rows > kStageRows && i == kStageRows / 2) {
       text += "    …  " + std::to_string(rows - kStageRows) + " more rows in the JSON output\n";
       i = rows - kStageRows / 2;
     }
-    text += stage_row(summary, summary.ranks[i]);
+    text += stage_row(summary, ranks[i]);
   }
   return text;
 }

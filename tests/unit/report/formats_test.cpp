@@ -186,6 +186,42 @@ TEST(TextResult, NamesItsConventions) {
   }
 }
 
+/// Lines of the stage table, without what stands before and after.
+std::vector<std::string> stage_rows(const Summary& summary) {
+  std::istringstream lines(to_text(summary));
+  std::vector<std::string> rows;
+  std::string line;
+  while (std::getline(lines, line) && !line.starts_with("Stages")) continue;
+  std::getline(lines, line);
+  while (std::getline(lines, line) && !line.empty()) rows.push_back(line);
+  return rows;
+}
+
+TEST(TextResult, HasOneRowForRanksThatLookTheSame) {
+  Summary summary = written_by_hand().summary();
+  const std::vector<std::string> once = stage_rows(summary);
+  ASSERT_EQ(once.size(), 2U);
+  RankSummary another = summary.ranks[0];
+  another.rank = 1;
+  another.represents = 5;
+  summary.ranks.insert(summary.ranks.begin() + 1, another);
+  const std::vector<std::string> rows = stage_rows(summary);
+  ASSERT_EQ(rows.size(), 2U);
+  // Two ranks and five are seven.
+  std::istringstream first(rows[0]);
+  int stage = -1;
+  int rank = -1;
+  int ranks = -1;
+  first >> stage >> rank >> ranks;
+  EXPECT_EQ(stage, 0);
+  EXPECT_EQ(rank, 0);
+  EXPECT_EQ(ranks, 7);
+  EXPECT_EQ(rows[1], once[1]);
+  // One that takes more memory looks otherwise.
+  summary.ranks[1].peak_memory *= 2;
+  EXPECT_EQ(stage_rows(summary).size(), 3U);
+}
+
 // --- Assertions ---
 
 bool holds(const std::string& assertion) {
