@@ -206,9 +206,9 @@ std::vector<program::Program> lower(const model::ModelSpec& model, const plan::P
                        Shapes(model, plan),
                        {layer_passes(model, plan, kernels, ring, context_ring(cluster, plan))},
                        build_ends(model, plan, kernels, ring),
-                       {TapeTraces(layer_tape(model, plan))},
+                       {TapeTraces(layer_tape(model, plan), plan.splits_backward())},
                        TapeTraces(embedding_tape(model, plan)),
-                       TapeTraces(head_tape(model, plan)),
+                       TapeTraces(head_tape(model, plan), plan.splits_backward()),
                        plan::stage_layers(plan, model),
                        data_ring(cluster, plan),
                        host_share(cluster, plan)};

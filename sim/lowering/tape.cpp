@@ -74,6 +74,11 @@ class Tape::Walk {
   void release_value(TensorId tensor);
   void run_forward(const Operation& operation, MemoryCategory kept);
   void run_backward(std::size_t index);
+  /// Whether a tensor is put out by an operation with a weight.
+  bool feeds_weight(TensorId tensor) const {
+    const std::size_t source = writer(tensor);
+    return source < tape_.operations_.size() && tape_.operations_[source].has_weight;
+  }
   bool gathers_gradient(const Operation& operation) const;
   /// Drops what an operation has kept for its backward.
   void release_kept(const Operation& operation);
@@ -227,9 +232,8 @@ void Tape::Walk::add_gradient(TensorId tensor) {
   const bool in_place = !first && (!puts_off_ || sharers_[storage] == 1 || storage == tensor);
   if (in_place) return;
   if (!first) --sharers_[storage];
-  const std::size_t source = writer(tensor);
-  const bool stays = puts_off_ && source < tape_.operations_.size() && tape_.operations_[source].has_weight;
-  allocate(tensor, kGradient, stays ? MemoryCategory::kActivations : MemoryCategory::kTemporary);
+  allocate(tensor, kGradient,
+           puts_off_ && feeds_weight(tensor) ? MemoryCategory::kActivations : MemoryCategory::kTemporary);
   gradient_[tensor] = tensor;
   ++sharers_[tensor];
 }
@@ -377,7 +381,7 @@ std::array<MemoryTrace, 2> Tape::split_backward() const {
   return parts;
 }
 
-TapeTraces::TapeTraces(const Tape& tape)
+TapeTraces::TapeTraces(const Tape& tape, bool split)
     : forward(tape.forward()),
       forward_keeping_input(tape.has_input() ? tape.forward(Keep::kInput) : MemoryTrace{}),
       forward_keeping_nothing(tape.forward(Keep::kNothing)),
@@ -385,9 +389,11 @@ TapeTraces::TapeTraces(const Tape& tape)
       again_after_kept_input(tape.has_input() ? tape.again(true) : MemoryTrace{}),
       backward(tape.backward()),
       texts(tape.names()) {
-  std::array<MemoryTrace, 2> parts = tape.split_backward();
-  input_gradients = std::move(parts[0]);
-  weight_gradients = std::move(parts[1]);
+  if (split) {
+    std::array<MemoryTrace, 2> parts = tape.split_backward();
+    input_gradients = std::move(parts[0]);
+    weight_gradients = std::move(parts[1]);
+  }
   for (std::size_t name = 0; name < texts.size(); ++name) texts[name] = tape.text(name);
 }
 

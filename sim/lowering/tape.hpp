@@ -135,7 +135,8 @@ class Tape {
 
 /// All traces of a tape that a program may need.
 struct TapeTraces {
-  explicit TapeTraces(const Tape& tape);
+  /// `split` says whether backward comes in two parts.
+  explicit TapeTraces(const Tape& tape, bool split = false);
 
   MemoryTrace forward;
   MemoryTrace forward_keeping_input;
