@@ -28,22 +28,26 @@ std::vector<Slot> stage_order(std::int64_t micro_batches, std::int64_t warm, std
   return order;
 }
 
-}  // namespace
-
-Schedule zero_bubble_h1(std::int64_t stages, std::int64_t micro_batches) {
+/// Each stage further down runs `step` forwards fewer first, and lets weight gradients lag `step` more
+/// behind.
+Schedule staggered(std::int64_t stages, std::int64_t micro_batches, std::int64_t step) {
   assert(stages >= 1 && micro_batches >= 1);
   Schedule schedule{stages, 1, micro_batches, {}};
-  for (std::int64_t stage = 0; stage < stages; ++stage)
-    schedule.slots.push_back(stage_order(micro_batches, stages - stage, stage));
+  for (std::int64_t stage = 0; stage < stages; ++stage) {
+    const std::int64_t warm = step * (stages - 1 - stage) + 1;
+    schedule.slots.push_back(stage_order(micro_batches, warm, step * stage));
+  }
   return schedule;
 }
 
+}  // namespace
+
+Schedule zero_bubble_h1(std::int64_t stages, std::int64_t micro_batches) {
+  return staggered(stages, micro_batches, 1);
+}
+
 Schedule zero_bubble_h2(std::int64_t stages, std::int64_t micro_batches) {
-  assert(stages >= 1 && micro_batches >= 1);
-  Schedule schedule{stages, 1, micro_batches, {}};
-  for (std::int64_t stage = 0; stage < stages; ++stage)
-    schedule.slots.push_back(stage_order(micro_batches, 2 * (stages - stage) - 1, 2 * stage));
-  return schedule;
+  return staggered(stages, micro_batches, 2);
 }
 
 }  // namespace trainsim::schedule
