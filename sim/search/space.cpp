@@ -91,10 +91,9 @@ class Enumerator {
       if (chunk > 1) suitable = {ScheduleKind::kInterleaved};
       if (chunk == 1 && at_.pipeline_parallel > 1) {
         suitable.push_back(ScheduleKind::kGpipe);
-        for (const ScheduleKind kind : {ScheduleKind::kZeroBubbleH1, ScheduleKind::kZeroBubbleH2}) {
-          // Megatron-LM has none of them, so they must be named.
-          if (!space_.schedule.empty()) suitable.push_back(kind);
-        }
+        // Megatron-LM has no zero-bubble schedules, so they must be named.
+        if (!space_.schedule.empty())
+          suitable.insert(suitable.end(), {ScheduleKind::kZeroBubbleH1, ScheduleKind::kZeroBubbleH2});
       }
       for (const ScheduleKind schedule : suitable) {
         // On one stage all are the same.
