@@ -16,7 +16,7 @@ constexpr std::array<Names, kOpClasses> kNames = {
      {"attention", "from queries, keys and values to their output, fused or not"},
      {"norm", "LayerNorm and RMSNorm"},
      {"activation", "GELU, SwiGLU and the like"},
-     {"residual", "bias, dropout and residual additions between layers"},
+     {"residual", "bias, dropout and residual additions between layers, casts to 8 bits"},
      {"rotary", "rotary position embeddings"},
      {"embedding", "embedding lookup and its gradient"},
      {"loss", "cross-entropy and its metrics, without the logits"},

@@ -168,6 +168,10 @@ GpuSpec read_gpu(Section& section) {
   gpu.multiprocessors = section.required("multiprocessors", as_count({1, 65536}));
   gpu.communication_multiprocessors =
       section.optional("communication_multiprocessors", as_count({0, 65536})).value_or(0);
+  gpu.permute_efficiency = section.optional("permute_efficiency", as_number(kEfficiency)).value_or(0);
+  gpu.group_launch_interval =
+      section.optional("group_launch_interval", as_quantity(Dimension::kTime, kTime)).value_or(0);
+  gpu.fp8_matmul_efficiency = section.optional("fp8_matmul_efficiency", as_number(kEfficiency)).value_or(0);
   gpu.flash_1_efficiency = section.optional("flash_1_efficiency", as_number(kEfficiency)).value_or(1.0);
   gpu.attention_overhead =
       section.optional("attention_overhead", as_quantity(Dimension::kTime, kTime)).value_or(0);

@@ -281,15 +281,24 @@ void read_schedule(Section& section, ParallelPlan& plan) {
       section.defaulted("schedule", schedules, plan.virtual_pipeline > 1 ? "interleaved" : "1f1b");
 }
 
+void read_fp8(Section& section, ParallelPlan& plan) {
+  if (section.raw("fp8") != nullptr && !plan.uses_fp8())
+    section.fail("fp8", "only precision: fp8 multiplies in 8 bits; remove this key, or write that");
+  std::optional<Section> fp8 = section.mapping("fp8", false);
+  if (!fp8) return;
+  using plan::Fp8Recipe;
+  const auto recipes = as_choice(words({Fp8Recipe::kDelayed, Fp8Recipe::kTensorwise, Fp8Recipe::kRowwise,
+                                        Fp8Recipe::kMxfp8, Fp8Recipe::kBlockwise}));
+  plan.fp8.recipe = fp8->defaulted("recipe", recipes, "delayed");
+  plan.fp8.parameters = fp8->defaulted("parameters", as_flag(), "false");
+  fp8->finish();
+}
+
 void read_numbers(Section& section, ParallelPlan& plan) {
-  const Value* precision = section.raw("precision");
-  if (precision != nullptr && precision->text == to_string(Precision::kFp8)) {
-    // That 8 bits are not modelled is for the check to say, which knows the GPU.
-    plan.precision = Precision::kFp8;
-  } else {
-    const auto formats = as_choice(words({Precision::kFp32, Precision::kFp16, Precision::kBf16}));
-    plan.precision = section.defaulted("precision", formats, "bf16");
-  }
+  const auto formats =
+      as_choice(words({Precision::kFp32, Precision::kFp16, Precision::kBf16, Precision::kFp8}));
+  plan.precision = section.defaulted("precision", formats, "bf16");
+  read_fp8(section, plan);
   using plan::Optimizer;
   const auto optimizers = as_choice(words({Optimizer::kAdam, Optimizer::kAdam8Bit, Optimizer::kLion,
                                            Optimizer::kSgd, Optimizer::kSgdMomentum, Optimizer::kAdafactor}));

@@ -70,13 +70,22 @@ KernelModel::KernelModel(const hardware::GpuSpec& gpu, FlopsPerSecond peak, std:
       speedups_(speedups),
       total_multiprocessors_(static_cast<double>(gpu.multiprocessors)) {}
 
+FlopsPerSecond KernelModel::matmul_rate(bool fp8) const {
+  if (!fp8) return peak_ * gpu_.matmul_efficiency;
+  const double efficiency =
+      gpu_.fp8_matmul_efficiency > 0 ? gpu_.fp8_matmul_efficiency : gpu_.matmul_efficiency;
+  return gpu_.peak_fp8 * gpu_.clock_share() * efficiency;
+}
+
 Seconds KernelModel::compute_seconds(const MatmulShape& shape) const {
-  const double rate_per_sm = peak_ * gpu_.matmul_efficiency / total_multiprocessors_;
+  const double rate_per_sm = matmul_rate(shape.fp8) / total_multiprocessors_;
+  // Prologue and epilogue take as long in 8 bits, in which more is done meanwhile.
+  const double half_k = gpu_.matmul_half_k * matmul_rate(shape.fp8) / matmul_rate(false);
   Seconds best = std::numeric_limits<double>::infinity();
   for (const Tile& tile : kTiles) {
     const double rows = tile.rows * static_cast<double>(gpu_.tile_m);
     const double columns = tile.columns * static_cast<double>(gpu_.tile_n);
-    const double flops = 2.0 * rows * columns * (static_cast<double>(shape.k) + gpu_.matmul_half_k);
+    const double flops = 2.0 * rows * columns * (static_cast<double>(shape.k) + half_k);
     // A tile may lie either way round, whichever wastes less of the matrix.
     const double tiles = std::min(ceil_div(shape.m, rows) * ceil_div(shape.n, columns),
                                   ceil_div(shape.m, columns) * ceil_div(shape.n, rows));
@@ -88,7 +97,7 @@ Seconds KernelModel::compute_seconds(const MatmulShape& shape) const {
 }
 
 bool KernelModel::misaligned(const MatmulShape& shape) const {
-  if (shape.batch == 1 || element_bytes_ != 2 || gpu_.peak_fp32 <= 0) return false;
+  if (shape.batch == 1 || shape.fp8 || element_bytes_ != 2 || gpu_.peak_fp32 <= 0) return false;
   return shape.n * element_bytes_ % kAlignment != 0 || shape.k * element_bytes_ % kAlignment != 0;
 }
 
@@ -103,7 +112,7 @@ program::Kernel KernelModel::matmul(std::string name, const MatmulShape& shape,
   kernel.name = std::move(name);
   kernel.kind = program::KernelKind::kMatmul;
   kernel.flops = 2.0 * batch * m * n * k;
-  kernel.bytes = batch * ((m * k + k * n) * element_bytes() + m * n * out_bytes);
+  kernel.bytes = batch * ((m * k + k * n) * operand_bytes(shape) + m * n * out_bytes);
   const bool adds_fp32 = output.accumulate && output.element_bytes == 4;
   const Seconds compute = misaligned(shape)
                               ? kernel.flops / (kMisalignedEfficiency * gpu_.peak_fp32 * gpu_.clock_share())
@@ -111,6 +120,17 @@ program::Kernel KernelModel::matmul(std::string name, const MatmulShape& shape,
   const Seconds memory = kernel.bytes / (gpu_.memory_bandwidth * gpu_.memory_efficiency);
   kernel.seconds = std::max(compute, memory) + gpu_.kernel_overhead;
   return sped_up(std::move(kernel));
+}
+
+program::Kernel KernelModel::matmul_group(std::string name, MatmulShape shape,
+                                          const MatmulOutput& output) const {
+  const auto count = static_cast<double>(shape.batch);
+  shape.batch = 1;
+  program::Kernel kernel = matmul(std::move(name), shape, output);
+  kernel.seconds = count * std::max(kernel.seconds, gpu_.group_launch_interval);
+  kernel.flops *= count;
+  kernel.bytes *= count;
+  return kernel;
 }
 
 Flops attention_flops(const AttentionShape& shape, bool backward) {
@@ -176,6 +196,13 @@ program::Kernel KernelModel::stream(std::string name, double bytes, int launches
 program::Kernel KernelModel::random_stream(std::string name, double bytes) const {
   program::Kernel kernel = stream(std::move(name), bytes);
   kernel.seconds = bytes / (gpu_.memory_bandwidth * gpu_.random_efficiency) + gpu_.kernel_overhead;
+  return sped_up(std::move(kernel));
+}
+
+program::Kernel KernelModel::permutation(std::string name, double bytes) const {
+  program::Kernel kernel = stream(std::move(name), bytes);
+  const double efficiency = gpu_.permute_efficiency > 0 ? gpu_.permute_efficiency : gpu_.memory_efficiency;
+  kernel.seconds = bytes / (gpu_.memory_bandwidth * efficiency) + gpu_.kernel_overhead;
   return sped_up(std::move(kernel));
 }
 

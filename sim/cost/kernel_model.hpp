@@ -18,6 +18,8 @@ struct MatmulShape {
   std::int64_t m = 1;
   std::int64_t n = 1;
   std::int64_t k = 1;
+  /// Whether both operands are in 8 bits.
+  bool fp8 = false;
 };
 
 /// How a multiply treats its output.
@@ -55,7 +57,7 @@ Flops attention_flops(const AttentionShape& shape, bool backward);
 /// docs/modelling.md derives each formula.
 class KernelModel {
  public:
-  /// `peak` is the dense matrix peak of the precision in use, `element_bytes` the size of its elements, and
+  /// `peak` is the dense matrix peak of what is not in 8 bits, `element_bytes` the size of its elements, and
   /// `launch_interval` the host's time per kernel launch; with `blocking_launches` it waits for each to end.
   /// The time of every kernel is divided by the factor of its operation in `speedups`.
   KernelModel(const hardware::GpuSpec& gpu, FlopsPerSecond peak, std::int64_t element_bytes,
@@ -64,6 +66,9 @@ class KernelModel {
   /// Matrix multiply: output tiles in waves over the SMs with a prologue per tile, or memory traffic if
   /// longer.
   program::Kernel matmul(std::string name, const MatmulShape& shape, const MatmulOutput& output = {}) const;
+  /// As many products as the shape's batch says, each by a kernel of its own, one after the other, as
+  /// Transformer Engine multiplies with the weights of experts.
+  program::Kernel matmul_group(std::string name, MatmulShape shape, const MatmulOutput& output = {}) const;
   /// Fused attention; the causal mask halves the executed operations. FLOPs are counted in full
   /// (docs/output.md).
   program::Kernel attention_forward(std::string name, const AttentionShape& shape) const;
@@ -74,6 +79,8 @@ class KernelModel {
                          program::KernelKind kind = program::KernelKind::kMemory) const;
   /// The same for a kernel that draws a random number per element.
   program::Kernel random_stream(std::string name, double bytes) const;
+  /// The same for one that puts rows in another order.
+  program::Kernel permutation(std::string name, double bytes) const;
   /// The same GPU while a collective runs beside: fewer multiprocessors for compute.
   KernelModel beside_communication() const;
   /// How much longer work of `seconds` takes when collectives run beside it for `communication` seconds: as
@@ -93,6 +100,9 @@ class KernelModel {
 
  private:
   Seconds compute_seconds(const MatmulShape& shape) const;
+  /// Rate of large multiplies on the whole GPU, in 8 bits or not.
+  FlopsPerSecond matmul_rate(bool fp8) const;
+  double operand_bytes(const MatmulShape& shape) const { return shape.fp8 ? 1.0 : element_bytes(); }
   /// Whether rows of a batched multiply are not aligned for tensor cores.
   bool misaligned(const MatmulShape& shape) const;
   Seconds attention_seconds(const AttentionShape& shape, bool backward) const;

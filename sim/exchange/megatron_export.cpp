@@ -219,15 +219,27 @@ class Exporter {
       untold("plan.recompute.modules", "activation has no counterpart in Megatron-LM's list of modules");
   }
 
+  /// Megatron-LM's defaults are the hybrid format (gradients with more range) for the tensors, and delayed
+  /// scales.
+  void eight_bits() {
+    add("--bf16");
+    add("--fp8-format", "hybrid");
+    if (plan_.fp8.recipe == plan::Fp8Recipe::kRowwise) {
+      untold("plan.fp8.recipe", "rowwise has no counterpart in Megatron-LM");
+    } else {
+      add("--fp8-recipe", to_string(plan_.fp8.recipe));
+    }
+    if (plan_.fp8.parameters) add("--fp8-param-gather");
+  }
+
   void numbers() {
     if (plan_.precision == plan::Precision::kBf16) add("--bf16");
     if (plan_.precision == plan::Precision::kFp16) add("--fp16");
-    if (plan_.precision == plan::Precision::kFp8)
-      untold("plan.precision", "fp8 needs a recipe, see --fp8-format");
+    if (plan_.uses_fp8()) eight_bits();
     constexpr std::int64_t whole = 4;
     if (plan_.gradient_bytes == whole && plan_.precision != plan::Precision::kFp32)
       add("--accumulate-allreduce-grads-in-fp32");
-    if (plan_.gradient_bytes < whole && plan_.precision == plan::Precision::kBf16)
+    if (plan_.gradient_bytes < whole && (plan_.precision == plan::Precision::kBf16 || plan_.uses_fp8()))
       add("--grad-reduce-in-bf16");
     if (plan_.gradient_bytes < whole && plan_.precision == plan::Precision::kFp32)
       untold("plan.gradient_dtype", "fp32 parameters have fp32 gradients");

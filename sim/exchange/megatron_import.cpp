@@ -250,11 +250,28 @@ class Megatron {
              origin + ", --recompute-modules");
   }
 
+  /// Whether linear layers multiply in 8 bits: --fp8-format, or --fp8 as it is called now.
+  bool eight_bits() {
+    const char* const option = arguments_.has("--fp8-format") ? "--fp8-format" : "--fp8";
+    if (!arguments_.has(option)) return false;
+    out_.set("plan.precision", std::string("fp8"), option);
+    const std::string recipe = arguments_.value("--fp8-recipe").value_or("delayed");
+    const bool known =
+        recipe == "delayed" || recipe == "tensorwise" || recipe == "mxfp8" || recipe == "blockwise";
+    if (!known) out_.remark(Reason::kUnsupported, "--fp8-recipe " + recipe, "simulated as delayed");
+    const bool parameters = arguments_.has("--fp8-param-gather") || arguments_.has("--fp8-param");
+    out_.set(
+        "plan.fp8",
+        "{recipe: " + (known ? recipe : "delayed") + ", parameters: " + (parameters ? "true" : "false") + "}",
+        arguments_.has("--fp8-recipe") ? "--fp8-recipe" : "the default");
+    return true;
+  }
+
   void numbers() {
     const bool bf16 = arguments_.has("--bf16");
     const bool fp16 = arguments_.has("--fp16");
     const std::string precision = bf16 ? "bf16" : fp16 ? "fp16" : "fp32";
-    out_.set("plan.precision", precision, bf16 || fp16 ? "--" + precision : "the default");
+    if (!eight_bits()) out_.set("plan.precision", precision, bf16 || fp16 ? "--" + precision : "the default");
     const bool whole = arguments_.has("--accumulate-allreduce-grads-in-fp32");
     const bool reduced = arguments_.has("--grad-reduce-in-bf16");
     const bool fp32 = !reduced && (whole || precision != "fp16");

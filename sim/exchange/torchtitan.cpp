@@ -378,7 +378,7 @@ class Torchtitan {
     const std::string whole = text({"training.dtype"}).value_or("float32");
     const std::string reduce = text({"training.mixed_precision_reduce"}).value_or("float32");
     const std::string format = parameters == "bfloat16" ? "bf16" : "fp32";
-    out_.set("plan.precision", format, "mixed_precision_param");
+    if (!float8()) out_.set("plan.precision", format, "mixed_precision_param");
     out_.set("plan.gradient_dtype", std::string(reduce == "bfloat16" ? "bf16" : "fp32"),
              "mixed_precision_reduce");
     if (whole == "bfloat16")
@@ -389,24 +389,39 @@ class Torchtitan {
       out_.remark(Reason::kUnsupported, "optimizer " + optimizer, "simulated as adam");
     if (flag({"optimizer.early_step_in_backward"}).value_or(false))
       out_.remark(Reason::kUnsupported, "early_step_in_backward", "the optimizer runs after backward");
-    float8();
     const std::string norm = text({"model.norm_type"}).value_or("rmsnorm");
     if (norm.find("rmsnorm") == std::string::npos)
       out_.remark(Reason::kUnsupported, "norm_type " + norm, "the preset's rmsnorm is simulated");
   }
 
-  void float8() {
+  /// Whether linear layers multiply in 8 bits, as torchao's converters float8 and mx make them.
+  bool float8() {
     const toml::node* converters = find({"model.converters"});
-    const bool converted = converters != nullptr && shown(*converters).find("float8") != std::string::npos;
-    if (converted || flag({"float8.enable_float8_linear"}).value_or(false))
-      out_.remark(Reason::kUnsupported, "float8",
-                  "matrix multiplies are simulated in the precision of plan.precision");
-    if (converters != nullptr && shown(*converters).find("mx") != std::string::npos)
-      out_.remark(Reason::kUnsupported, "mx",
-                  "matrix multiplies are simulated in the precision of plan.precision");
+    const auto converted = [&](const char* name) {
+      return converters != nullptr && shown(*converters).find(name) != std::string::npos;
+    };
+    const bool mx = converted("mx");
+    const bool active = mx || converted("float8") || flag({"float8.enable_float8_linear"}).value_or(false);
+    if (active) {
+      std::string recipe =
+          text({"quantize.linear.float8.recipe_name", "float8.recipe_name"}).value_or("tensorwise");
+      if (recipe == "rowwise_with_gw_hp") {
+        out_.remark(Reason::kUnsupported, "recipe_name " + recipe,
+                    "weight gradients are multiplied in 8 bits, too");
+        recipe = "rowwise";
+      }
+      const bool gathers = flag({"quantize.linear.float8.enable_fsdp_float8_all_gather",
+                                 "float8.enable_fsdp_float8_all_gather"})
+                               .value_or(false);
+      out_.set("plan.precision", std::string("fp8"), mx ? "converter mx" : "converter float8");
+      out_.set("plan.fp8",
+               "{recipe: " + (mx ? "mxfp8" : recipe) + ", parameters: " + (gathers ? "true" : "false") + "}",
+               gathers ? "recipe_name, enable_fsdp_float8_all_gather" : "recipe_name");
+    }
     used_.insert("float8");
     used_.insert("quantize");
     used_.insert("mx");
+    return active;
   }
 
   void compiled() {

@@ -23,6 +23,9 @@ struct GpuSpec {
   /// Fraction of memory_bandwidth that kernels reach which draw a random number per element (dropout), in (0,
   /// 1].
   double random_efficiency = 0;
+  /// The same of kernels that put rows in another order (tokens and their experts), in (0, 1]; 0 = as
+  /// streaming ones.
+  double permute_efficiency = 0;
   /// Dense (no sparsity) matrix peaks by precision; 0 where the GPU lacks the precision.
   FlopsPerSecond peak_fp32 = 0;
   FlopsPerSecond peak_fp16 = 0;
@@ -30,6 +33,8 @@ struct GpuSpec {
   FlopsPerSecond peak_fp8 = 0;
   /// Fraction of the peak that the best matrix-multiply shape reaches, in (0, 1].
   double matmul_efficiency = 0;
+  /// The same of multiplies in 8 bits; 0 = as of the others.
+  double fp8_matmul_efficiency = 0;
   /// Inner dimension at which a matrix multiply loses half of its efficiency to prologue and epilogue.
   double matmul_half_k = 0;
   /// Output tile that one SM computes at a time, rows and columns.
@@ -51,7 +56,9 @@ struct GpuSpec {
   Seconds kernel_overhead = 0;
   /// Time the host needs to launch one kernel from eager PyTorch.
   Seconds launch_interval_eager = 0;
-  /// The same for compiled models, and for replayed CUDA graphs.
+  /// Time that a library needs to launch one of many multiplies that it is given at once (those of experts).
+  Seconds group_launch_interval = 0;
+  /// The same as launch_interval_eager for compiled models, and for replayed CUDA graphs.
   Seconds launch_interval_compiled = 0;
   Seconds launch_interval_graph = 0;
   /// Power of the whole GPU at which its efficiencies were measured (its rated power), the part of it that

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "sim/lowering/fp8.hpp"
 #include "sim/lowering/kernels.hpp"
 #include "sim/lowering/state.hpp"
 
@@ -24,7 +25,7 @@ Pass head_forward(const KernelBook& book) {
   if (shapes.sequence_parallel) {
     add_collective(pass, CollectiveOp::kAllGather, static_cast<double>(shapes.residual_bytes()));
   }
-  Kernels kernels = {book.linear("logits", shapes.hidden, shapes.vocab)};
+  Kernels kernels = book.linear("logits", {shapes.hidden, shapes.vocab});
   for (program::Kernel& kernel : book.loss_forward()) kernels.push_back(std::move(kernel));
   add_compute(pass, "logits + loss", Cause::kForward, kernels);
   // Maximum, target logit and sum of exponentials: one fp32 number per token each (Megatron-LM's
@@ -37,15 +38,14 @@ Pass head_forward(const KernelBook& book) {
 
 Kernels output_weights(const KernelBook& book, Seconds communication) {
   const Shapes& shapes = book.shapes();
-  return book.trained_gradients("logits", {shapes.hidden, shapes.vocab, false}, communication);
+  return book.trained_gradients("logits", {shapes.hidden, shapes.vocab}, communication);
 }
 
 Pass head_input_gradients(const KernelBook& book) {
   const Shapes& shapes = book.shapes();
   Pass pass;
-  Kernels kernels = book.loss_backward();
-  kernels.push_back(book.input_gradient("logits", shapes.hidden, shapes.vocab));
-  add_compute(pass, "loss + logits input gradient", Cause::kBackward, kernels);
+  add_compute(pass, "loss + logits input gradient", Cause::kBackward,
+              joined(book.loss_backward(), book.input_gradient("logits", {shapes.hidden, shapes.vocab})));
   add_collective(pass, reduction(shapes), static_cast<double>(shapes.residual_bytes()));
   add_compute(pass, "final norm backward", Cause::kBackward, book.norm_backward());
   return pass;
@@ -68,8 +68,8 @@ Pass head_backward(const KernelBook& book) {
   // gradient.
   const Seconds weights = book.overlapped_time(reduction(shapes), bytes);
   const Seconds inputs = shapes.sequence_parallel ? book.overlapped_time(CollectiveOp::kAllGather, bytes) : 0;
-  Kernels kernels = book.loss_backward();
-  kernels.push_back(book.input_gradient("logits", shapes.hidden, shapes.vocab, inputs));
+  const Kernels kernels =
+      joined(book.loss_backward(), book.input_gradient("logits", {shapes.hidden, shapes.vocab}, inputs));
   if (shapes.sequence_parallel) add_start(pass, CollectiveOp::kAllGather, bytes);
   add_compute(pass, "loss + logits input gradient", Cause::kBackward, kernels);
   if (shapes.sequence_parallel) add_join(pass);
@@ -104,20 +104,33 @@ Ends build_ends(const model::ModelSpec& model, const plan::ParallelPlan& plan,
 }
 
 Pass optimizer_pass(const plan::ParallelPlan& plan, const cost::KernelModel& kernels, double parameters,
-                    double held) {
+                    double held, double cast) {
   const auto gradient = static_cast<double>(plan.optimizer_gradient_bytes());
-  Kernels work = {kernels.stream("gradient norm", parameters * gradient, 2, program::KernelKind::kOptimizer)};
+  const auto stream = [&kernels](const char* name, double bytes, int launches) {
+    return kernels.stream(name, bytes, launches, program::KernelKind::kOptimizer);
+  };
+  const bool megatron = plan.framework == plan::Framework::kMegatron;
+  Kernels work;
+  // Before Megatron-LM adds up a bucket it looks for numbers that are none, and divides by the number of
+  // replicas.
+  if (megatron) work.push_back(stream("gradient check", held * gradient, 1));
+  if (megatron && plan.data_context_ranks() > 1)
+    work.push_back(stream("gradient average", 2.0 * held * gradient, 1));
+  work.push_back(stream("gradient norm", parameters * gradient, 2));
   if (plan.optimizer_gradient_bytes() < 4) {
-    work.push_back(kernels.stream("gradients to fp32", parameters * (gradient + 4.0), 1,
-                                  program::KernelKind::kOptimizer));
+    work.push_back(stream("gradients to fp32", parameters * (gradient + 4.0), 1));
   }
   // Gradient (4), master weight and moments (read and written), and the new parameter, unless it is its own
-  // master. FSDP writes that when it casts what it is about to gather.
+  // master: Megatron-LM copies it afterwards. FSDP writes it when it casts what it is about to gather.
   const double copy = plan.precision == plan::Precision::kFp32 ? 0.0 : kernels.element_bytes();
-  const double update = 4.0 + 2.0 * (4.0 + moment_bytes(plan.optimizer)) + copy;
-  work.push_back(kernels.stream(plan::to_string(plan.optimizer), parameters * update, 4,
-                                program::KernelKind::kOptimizer));
-  work.push_back(kernels.stream("clear gradients", held * gradient, 1, program::KernelKind::kOptimizer));
+  const double update = 4.0 + 2.0 * (4.0 + moment_bytes(plan.optimizer)) + (megatron ? 0.0 : copy);
+  work.push_back(stream(plan::to_string(plan.optimizer).c_str(), parameters * update, 4));
+  if (megatron && copy > 0) work.push_back(stream("parameters from fp32", parameters * (4.0 + copy), 1));
+  if (cast > 0) {
+    const double bytes = cast_bytes(plan.fp8.recipe, 2, true, false);
+    work.push_back(stream("weights to 8 bits", cast * bytes, 1));
+  }
+  work.push_back(stream("clear gradients", held * gradient, 1));
   Pass pass;
   add_compute(pass, "optimizer", Cause::kOptimizer, work);
   return pass;

@@ -24,8 +24,9 @@ Ends build_ends(const model::ModelSpec& model, const plan::ParallelPlan& plan,
                 const cost::KernelModel& kernels, const RingEstimate& ring);
 
 /// Kernels of the optimizer step over `parameters` of this rank's shard, and of the gradient norm and
-/// clearing over all `held` parameters: mixed-precision Adam.
+/// clearing over all `held` parameters: mixed-precision Adam. `cast` are those whose weights are cast to 8
+/// bits for the steps' multiplies.
 Pass optimizer_pass(const plan::ParallelPlan& plan, const cost::KernelModel& kernels, double parameters,
-                    double held);
+                    double held, double cast = 0);
 
 }  // namespace trainsim::lowering

@@ -47,7 +47,7 @@ Kernels ExpertBook::router_backward() const {
 
 Kernels ExpertBook::moved(const char* name) const {
   const auto elements = static_cast<double>((shapes_.tokens + shapes_.copies) * shapes_.hidden);
-  return {kernels_.stream(name, elements * kernels_.element_bytes())};
+  return {kernels_.permutation(name, elements * kernels_.element_bytes())};
 }
 
 Kernels ExpertBook::permute() const {
@@ -59,13 +59,13 @@ Kernels ExpertBook::permute() const {
 
 Kernels ExpertBook::sort() const {
   if (shapes_.local == 1) return {};
-  return {kernels_.stream("tokens: sort", 2.0 * static_cast<double>(shapes_.received_bytes()))};
+  return {kernels_.permutation("tokens: sort", 2.0 * static_cast<double>(shapes_.received_bytes()))};
 }
 
 /// FLOPs are those of an even share, so that they add up over ranks.
 program::Kernel ExpertBook::grouped(std::string name, const cost::MatmulShape& shape,
                                     const cost::MatmulOutput& output, const LinearShape& linear) const {
-  program::Kernel kernel = kernels_.matmul(std::move(name), shape, output);
+  program::Kernel kernel = kernels_.matmul_group(std::move(name), shape, output);
   kernel.flops = 2.0 * static_cast<double>(shapes_.received) / shapes_.load *
                  static_cast<double>(linear.in * linear.out);
   return kernel;
@@ -75,18 +75,22 @@ Kernels ExpertBook::experts_forward() const {
   const cost::MatmulOutput output = {shapes_.element, false};
   const auto& [in, out] = linears_;
   Kernels kernels = sort();
-  kernels.push_back(grouped("experts in", {shapes_.local, rows(), in.out, in.in}, output, in));
+  append(kernels, book_.cast_input(received(in.in), false));
+  kernels.push_back(grouped("experts in", {shapes_.local, rows(), in.out, in.in, in.fp8}, output, in));
   append(kernels, activation_forward());
-  kernels.push_back(grouped("experts out", {shapes_.local, rows(), out.out, out.in}, output, out));
+  append(kernels, book_.cast_input(received(out.in), false));
+  kernels.push_back(grouped("experts out", {shapes_.local, rows(), out.out, out.in, out.fp8}, output, out));
   append(kernels, sort());
   return kernels;
 }
 
 Kernels ExpertBook::gradients(const std::string& name, const LinearShape& linear) const {
   const cost::MatmulOutput output = {shapes_.element, false};
-  const cost::MatmulShape weight = {shapes_.local, linear.out, linear.in, rows()};
-  Kernels kernels = {
-      grouped(name + ": input gradient", {shapes_.local, rows(), linear.in, linear.out}, output, linear)};
+  const cost::MatmulShape weight = {shapes_.local, linear.out, linear.in, rows(), linear.fp8};
+  Kernels kernels = book_.cast_gradient(received(linear.out));
+  kernels.push_back(grouped(name + ": input gradient",
+                            {shapes_.local, rows(), linear.in, linear.out, linear.fp8}, output, linear));
+  append(kernels, book_.cast_input_again(received(linear.in)));
   if (plan_.gradient_accumulation_fusion) {
     kernels.push_back(grouped(name + ": weight gradient", weight, {plan_.gradient_bytes, true}, linear));
     return kernels;

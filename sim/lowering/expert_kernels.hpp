@@ -27,7 +27,7 @@ class ExpertBook {
   Kernels unpermute_backward() const { return moved("tokens: unpermute backward"); }
   /// Tokens arrive in the order of ranks; several experts of a rank need them in their own.
   Kernels sort() const;
-  /// All experts of the rank: multiplies of one kernel or of neighbouring streams, each with its tokens.
+  /// All experts of the rank, one after the other, each with its tokens.
   Kernels experts_forward() const;
   Kernels experts_backward() const;
   /// Their activation alone, which backward may run again.
@@ -36,7 +36,7 @@ class ExpertBook {
 
  private:
   Kernels moved(const char* name) const;
-  /// A multiply of all experts of the rank with this weight each.
+  /// The multiplies of all experts of the rank with this weight each.
   program::Kernel grouped(std::string name, const cost::MatmulShape& shape, const cost::MatmulOutput& output,
                           const LinearShape& linear) const;
   /// Tokens of an expert. Their number is a mean over experts of all sizes, so that a multiply must not be
@@ -45,6 +45,8 @@ class ExpertBook {
     return (shapes_.per_expert + kRowAlignment - 1) / kRowAlignment * kRowAlignment;
   }
   Kernels gradients(const std::string& name, const LinearShape& linear) const;
+  /// Elements of all tokens of the rank's experts, `columns` wide.
+  double received(std::int64_t columns) const { return static_cast<double>(shapes_.received * columns); }
   double activation_elements() const { return static_cast<double>(shapes_.received * shapes_.ffn); }
 
   static constexpr std::int64_t kRowAlignment = 8;

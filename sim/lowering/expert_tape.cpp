@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/lowering/expert_tape.hpp"
 
+#include <cmath>
 #include <string>
 #include <utility>
 
@@ -15,8 +16,9 @@ constexpr Bytes kIndexBytes = 8;
 
 class ExpertTape {
  public:
-  ExpertTape(Tape& tape, const ExpertShapes& shapes, Bytes residual, const ExpertRepeat& repeat, bool widened)
-      : tape_(tape), shapes_(shapes), residual_(residual), repeat_(repeat), widened_(widened) {}
+  ExpertTape(Tape& tape, const ExpertShapes& shapes, Bytes residual, const ExpertRepeat& repeat, bool widened,
+             double fp8)
+      : tape_(tape), shapes_(shapes), residual_(residual), repeat_(repeat), widened_(widened), fp8_(fp8) {}
 
   TensorId build(TensorId input) {
     const TensorId routed = route(input);
@@ -84,11 +86,24 @@ class ExpertTape {
     return output;
   }
 
+  /// For the gradient of the weights; in 8 bits, if it is not made again anyhow.
+  void keep_input(Operation& operation, Bytes elements, Repeat of_input) {
+    if (fp8_ == 0 || of_input == Repeat::kOutput) {
+      operation.keeps.push_back(operation.reads.front());
+      return;
+    }
+    const Bytes bytes = std::llround(static_cast<double>(elements) * fp8_);
+    operation.writes.push_back(tape_.tensor(operation.name + " input in 8 bits", bytes));
+    operation.keeps.push_back(operation.writes.back());
+  }
+
   /// The activation multiplies with the probabilities, so that nothing behind it need be kept.
   TensorId worked_on(TensorId input) {
     const TensorId inner =
         tape_.tensor("experts in output", shapes_.received * shapes_.ffn_inputs * shapes_.element);
-    add({"experts in", {input}, {}, {inner}, {input}, {}, {}, {}});
+    Operation in{"experts in", {input}, {}, {inner}, {}, {}, {}, {}};
+    keep_input(in, shapes_.received * shapes_.hidden, Repeat::kNever);
+    add(std::move(in));
     const Bytes width = shapes_.received * shapes_.ffn * shapes_.element;
     const TensorId activated = tape_.tensor("expert activation output", width);
     Operation activation{"expert activation", {inner, weights_}, {}, {activated}, {inner, weights_}, {}, {},
@@ -99,7 +114,9 @@ class ExpertTape {
     }
     tape_.add(std::move(activation));
     const TensorId output = tokens("expert results", shapes_.received_bytes());
-    add({"experts out", {activated}, {}, {output}, {activated}, {}, {}, {}});
+    Operation out{"experts out", {activated}, {}, {output}, {}, {}, {}, {}};
+    keep_input(out, shapes_.received * shapes_.ffn, repeat_.activation);
+    add(std::move(out));
     return output;
   }
 
@@ -114,6 +131,7 @@ class ExpertTape {
   Bytes residual_;
   ExpertRepeat repeat_;
   bool widened_;
+  double fp8_;
   TensorId order_ = kNoTensor;
   TensorId weights_ = kNoTensor;
 };
@@ -121,8 +139,8 @@ class ExpertTape {
 }  // namespace
 
 TensorId add_routed_experts(Tape& tape, TensorId input, const ExpertShapes& shapes, Bytes residual,
-                            const ExpertRepeat& repeat, bool widened) {
-  return ExpertTape(tape, shapes, residual, repeat, widened).build(input);
+                            const ExpertRepeat& repeat, bool widened, double fp8) {
+  return ExpertTape(tape, shapes, residual, repeat, widened, fp8).build(input);
 }
 
 }  // namespace trainsim::lowering

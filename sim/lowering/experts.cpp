@@ -43,13 +43,16 @@ ExpertShapes::ExpertShapes(const model::ModelSpec& model, const plan::ParallelPl
 
 std::array<LinearShape, 2> expert_linears(const model::ModelSpec& model, const plan::ParallelPlan& plan) {
   const ExpertShapes shapes(model, plan);
-  return {{{shapes.hidden, shapes.ffn_inputs, false}, {shapes.ffn, shapes.hidden, false}}};
+  const bool fp8 = plan.uses_fp8();
+  return {{{shapes.hidden, shapes.ffn_inputs, false, fp8}, {shapes.ffn, shapes.hidden, false, fp8}}};
 }
 
 std::array<LinearShape, 2> shared_expert_linears(const model::ModelSpec& model,
                                                  const plan::ParallelPlan& plan) {
   const std::int64_t width = model.experts.shared_intermediate_size / plan.tensor_parallel;
-  return {{{model.hidden_size, (model.gated() ? 2 : 1) * width, false}, {width, model.hidden_size, false}}};
+  const bool fp8 = plan.uses_fp8();
+  return {{{model.hidden_size, (model.gated() ? 2 : 1) * width, false, fp8},
+           {width, model.hidden_size, false, fp8}}};
 }
 
 std::int64_t expert_parameters_per_rank(const model::ModelSpec& model, const plan::ParallelPlan& plan) {

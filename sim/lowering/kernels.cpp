@@ -123,7 +123,8 @@ Kernels KernelBook::latent_forward() const {
   Kernels kernels;
   for (std::size_t i = 0; i < linears.size(); ++i) {
     if (linears[i].out == 0) continue;
-    kernels.push_back(linear(names[i], linears[i].in, linears[i].out));
+    kernels = joined(std::move(kernels), cast_input(latent_inputs(linears[i]), false));
+    kernels = joined(std::move(kernels), linear(names[i], linears[i]));
     // Latents are normalised.
     if (i % 2 == 0) kernels.push_back(pass("norm of a latent", latent_elements(linears[i]), 4.5));
   }
@@ -139,9 +140,10 @@ Kernels KernelBook::latent_backward() const {
     if (linears[i].out == 0) continue;
     if (i % 2 == 0)
       kernels.push_back(pass("norm of a latent, backward", latent_elements(linears[i]), 7.2, 2));
-    kernels.push_back(input_gradient(names[i], linears[i].in, linears[i].out));
-    for (program::Kernel& kernel : weight_gradient(names[i], linears[i].in, linears[i].out))
-      kernels.push_back(std::move(kernel));
+    kernels = joined(std::move(kernels), cast_gradient(latent_elements(linears[i])));
+    kernels = joined(std::move(kernels), input_gradient(names[i], linears[i]));
+    kernels = joined(std::move(kernels), cast_input_again(latent_inputs(linears[i])));
+    kernels = joined(std::move(kernels), weight_gradient(names[i], linears[i]));
   }
   // Both latents come from the same input.
   kernels.push_back(pass("residual gradient add", static_cast<double>(shapes_.tokens * shapes_.hidden), 6.0));
@@ -267,19 +269,21 @@ Kernels KernelBook::loss_backward() const {
   return {kernels_.stream("softmax cross-entropy backward", n * 14.0, 3)};
 }
 
-program::Kernel KernelBook::linear(const char* name, std::int64_t in, std::int64_t out) const {
-  return kernels_.matmul(name, {1, shapes_.tokens, out, in}, {shapes_.element, false});
+program::Kernel KernelBook::multiply(const char* name, const LinearShape& shape) const {
+  return kernels_.matmul(name, {1, shapes_.tokens, shape.out, shape.in, shape.fp8}, {shapes_.element, false});
 }
 
-program::Kernel KernelBook::input_gradient(const char* name, std::int64_t in, std::int64_t out,
-                                           Seconds communication) const {
-  return kernels_.matmul_beside(std::string(name) + ": input gradient", {1, shapes_.tokens, in, out},
-                                {shapes_.element, false}, communication);
+Kernels KernelBook::input_gradient(const char* name, const LinearShape& shape, Seconds communication) const {
+  Kernels kernels = cast_weight(shape);
+  kernels.push_back(kernels_.matmul_beside(std::string(name) + ": input gradient",
+                                           {1, shapes_.tokens, shape.in, shape.out, shape.fp8},
+                                           {shapes_.element, false}, communication));
+  return kernels;
 }
 
-Kernels KernelBook::weight_gradient(const char* name, std::int64_t in, std::int64_t out,
+Kernels KernelBook::weight_gradient(const char* name, const LinearShape& linear,
                                     Seconds communication) const {
-  const cost::MatmulShape shape = {1, out, in, shapes_.tokens};
+  const cost::MatmulShape shape = {1, linear.out, linear.in, shapes_.tokens, linear.fp8};
   const std::string multiply = std::string(name) + ": weight gradient";
   if (plan_.gradient_accumulation_fusion) {
     return {kernels_.matmul_beside(multiply, shape, {plan_.gradient_bytes, true}, communication)};
@@ -287,29 +291,29 @@ Kernels KernelBook::weight_gradient(const char* name, std::int64_t in, std::int6
   // The product is read once more, and added to what is there.
   const double bytes = kernels_.element_bytes() + 2.0 * static_cast<double>(plan_.gradient_bytes);
   return {kernels_.matmul_beside(multiply, shape, {shapes_.element, false}, communication),
-          kernels_.stream("gradient accumulation", static_cast<double>(in * out) * bytes)};
+          kernels_.stream("gradient accumulation", static_cast<double>(linear.in * linear.out) * bytes)};
 }
 
 Kernels KernelBook::linear(const char* name, const LinearShape& shape) const {
-  Kernels kernels = {linear(name, shape.in, shape.out)};
+  Kernels kernels = cast_weight(shape);
+  kernels.push_back(multiply(name, shape));
   if (!shape.adapted) return kernels;
   const std::int64_t rank = plan_.lora.rank;
-  kernels.push_back(linear("adapter in", shape.in, rank));
-  kernels.push_back(linear("adapter out", rank, shape.out));
+  kernels.push_back(multiply("adapter in", {shape.in, rank}));
+  kernels.push_back(multiply("adapter out", {rank, shape.out}));
   kernels.push_back(pass("adapter add", static_cast<double>(shapes_.tokens * shape.out), 6.0));
   return kernels;
 }
 
 Kernels KernelBook::trained_gradients(const char* name, const LinearShape& shape,
                                       Seconds communication) const {
-  if (!plan_.lora.active()) return weight_gradient(name, shape.in, shape.out, communication);
+  if (!plan_.lora.active()) return weight_gradient(name, shape, communication);
   if (!shape.adapted) return {};
-  const std::int64_t rank = plan_.lora.rank;
-  Kernels kernels = weight_gradient("adapter out", rank, shape.out);
-  kernels.push_back(input_gradient("adapter out", rank, shape.out));
-  for (program::Kernel& kernel : weight_gradient("adapter in", shape.in, rank))
-    kernels.push_back(std::move(kernel));
-  kernels.push_back(input_gradient("adapter in", shape.in, rank));
+  const LinearShape in = {shape.in, plan_.lora.rank};
+  const LinearShape out = {plan_.lora.rank, shape.out};
+  Kernels kernels = joined(weight_gradient("adapter out", out), input_gradient("adapter out", out));
+  kernels =
+      joined(joined(std::move(kernels), weight_gradient("adapter in", in)), input_gradient("adapter in", in));
   kernels.push_back(pass("adapter gradient add", static_cast<double>(shapes_.tokens * shape.in), 6.0));
   return kernels;
 }

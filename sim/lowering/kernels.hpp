@@ -70,16 +70,20 @@ class KernelBook {
   Kernels loss_forward() const;
   Kernels loss_backward() const;
 
-  /// A linear layer on this rank: forward, input gradient, and weight gradient; the latter is accumulated in
-  /// gradient precision, in the multiply itself or in a pass of its own. `communication` is how long a
-  /// collective of the rank runs beside the multiply.
-  program::Kernel linear(const char* name, std::int64_t in, std::int64_t out) const;
-  /// A layer's linear with the adapter beside it, if it has one.
+  /// A linear layer on this rank, with the adapter beside it, if it has one: forward, input gradient, and
+  /// weight gradient; the latter is accumulated in gradient precision, in the multiply itself or in a pass of
+  /// its own. `communication` is how long a collective of the rank runs beside the multiply. Weights are cast
+  /// to 8 bits where that is done each time; inputs and gradients are there.
   Kernels linear(const char* name, const LinearShape& shape) const;
-  program::Kernel input_gradient(const char* name, std::int64_t in, std::int64_t out,
-                                 Seconds communication = 0) const;
-  Kernels weight_gradient(const char* name, std::int64_t in, std::int64_t out,
-                          Seconds communication = 0) const;
+  Kernels input_gradient(const char* name, const LinearShape& shape, Seconds communication = 0) const;
+  Kernels weight_gradient(const char* name, const LinearShape& shape, Seconds communication = 0) const;
+  /// Makes 8-bit copies of so many elements of a linear layer's input, or of its output's gradient, one for
+  /// each multiply that takes them; nothing without fp8. A norm that is `fused` with the linear layer behind
+  /// it puts out 8 bits itself, where scales are known or of few elements.
+  Kernels cast_input(double elements, bool behind_norm) const;
+  Kernels cast_gradient(double elements) const;
+  /// The copy of an input for the weight's gradient, where the input itself was kept.
+  Kernels cast_input_again(double elements) const;
   /// Gradients of what is trained of a layer's linear: its weight, its adapter (whose share of the input
   /// gradient is here, too), or nothing.
   Kernels trained_gradients(const char* name, const LinearShape& shape, Seconds communication = 0) const;
@@ -92,6 +96,10 @@ class KernelBook {
  private:
   /// A kernel that moves `bytes_per_element` (counted for 2-byte elements) over `elements`.
   program::Kernel pass(const char* name, double elements, double bytes_per_element, int launches = 1) const;
+  /// The multiply of a linear layer.
+  program::Kernel multiply(const char* name, const LinearShape& shape) const;
+  /// Casts the weight to 8 bits, if it is done each time.
+  Kernels cast_weight(const LinearShape& shape) const;
   program::Kernel random_pass(const char* name, double elements, double bytes_per_element) const;
   cost::AttentionShape attention_shape() const;
   Kernels standard_core_forward() const;
@@ -99,6 +107,9 @@ class KernelBook {
   double score_elements() const;
   double latent_elements(const LinearShape& linear) const {
     return static_cast<double>(shapes_.tokens * linear.out);
+  }
+  double latent_inputs(const LinearShape& linear) const {
+    return static_cast<double>(shapes_.tokens * linear.in);
   }
   /// Elements of queries, keys and values.
   double head_elements() const {

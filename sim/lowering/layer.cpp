@@ -7,6 +7,7 @@
 
 #include "sim/lowering/context_attention.hpp"
 #include "sim/lowering/expert_layer.hpp"
+#include "sim/lowering/fp8.hpp"
 #include "sim/lowering/kernels.hpp"
 
 namespace trainsim::lowering {
@@ -29,7 +30,8 @@ class LayerBuilder {
         linears_(layer_linears(model, plan,
                                experts == nullptr ? model::LayerKind::kDense : model::LayerKind::kExpert)),
         shapes_(book.shapes()),
-        bytes_(static_cast<double>(shapes_.residual_bytes())) {}
+        bytes_(static_cast<double>(shapes_.residual_bytes())),
+        gathered_bytes_(bytes_ * gathered_share(plan)) {}
 
   Pass forward() const;
   Pass backward() const;
@@ -58,7 +60,23 @@ class LayerBuilder {
   }
   /// Before a column-parallel layer: with sequence parallelism its input is gathered.
   void gather_input(Pass& pass) const {
-    if (shapes_.sequence_parallel) add_collective(pass, CollectiveOp::kAllGather, bytes_);
+    if (shapes_.sequence_parallel) add_collective(pass, CollectiveOp::kAllGather, gathered_bytes_);
+  }
+  /// Adds what there is to cast to 8 bits, if anything.
+  static void add_cast(Pass& pass, Cause cause, Kernels cast) {
+    if (!cast.empty()) add_compute(pass, "cast to 8 bits", cause, std::move(cast));
+  }
+  /// Elements of a residual-stream tensor that are cast: this rank's share before it is gathered, or all of
+  /// them afterwards.
+  double cast_elements() const {
+    const bool after = plan_.fp8.recipe == plan::Fp8Recipe::kRowwise;
+    return static_cast<double>(after ? shapes_.tokens * shapes_.hidden : shapes_.residual_elements);
+  }
+  /// Before a row-parallel layer's backward: its output's gradient is cast, and gathered with sequence
+  /// parallelism.
+  void gather_gradient(Pass& pass) const {
+    add_cast(pass, Cause::kBackward, book_.cast_gradient(cast_elements()));
+    gather_input(pass);
   }
   /// After a row-parallel layer: partial sums are reduced, and scattered with sequence parallelism.
   void reduce_output(Pass& pass) const { add_collective(pass, reduction(), bytes_); }
@@ -67,8 +85,10 @@ class LayerBuilder {
   }
   void column_parallel_backward(Pass& pass, const char* name, const LinearShape& linear) const;
   Kernels row_parallel_backward(const char* name, const LinearShape& linear) const {
-    const Kernels inputs = {book_.input_gradient(name, linear.in, linear.out)};
-    return plan_.splits_backward() ? inputs : joined(inputs, book_.trained_gradients(name, linear));
+    const Kernels inputs = book_.input_gradient(name, linear);
+    if (plan_.splits_backward()) return inputs;
+    const Kernels cast = book_.cast_input_again(static_cast<double>(shapes_.tokens * linear.in));
+    return joined(joined(inputs, cast), book_.trained_gradients(name, linear));
   }
   void column_parallel_weights(Pass& pass, const char* name, const LinearShape& linear) const;
   const LinearShape& qkv() const { return linears_[0]; }
@@ -82,15 +102,19 @@ class LayerBuilder {
   std::array<LinearShape, 4> linears_;
   const Shapes& shapes_;
   double bytes_;
+  double gathered_bytes_;
 };
 
 Pass LayerBuilder::forward() const {
   Pass pass;
   add_compute(pass, "norm", Cause::kForward, book_.norm_forward());
+  if (!has_latents()) add_cast(pass, Cause::kForward, book_.cast_input(cast_elements(), true));
   gather_input(pass);
   const Kernels projected =
       has_latents() ? book_.latent_forward() : joined(book_.linear("qkv", qkv()), book_.rotary());
-  const Kernels output = book_.linear("attention output", attention_output());
+  const auto heads = static_cast<double>(shapes_.tokens * shapes_.output_width);
+  const Kernels output =
+      joined(book_.cast_input(heads, false), book_.linear("attention output", attention_output()));
   if (shapes_.context_parallel > 1) {
     add_compute(pass, "attention input", Cause::kForward, projected);
     add_context_attention(pass, book_, plan_.context_communication, Cause::kForward);
@@ -117,10 +141,14 @@ void LayerBuilder::mlp_forward(Pass& pass, Cause cause) const {
 }
 
 void LayerBuilder::dense_forward(Pass& pass, const char* name, Cause cause) const {
+  // A router takes what the norm puts out as well.
+  const bool behind_norm = experts_ == nullptr && cause == Cause::kForward;
+  add_cast(pass, cause, book_.cast_input(cast_elements(), behind_norm));
   gather_input(pass);
   const Kernels inner =
       joined(book_.linear("mlp in", mlp_in()), book_.activation_forward(activation_elements()));
-  add_compute(pass, name, cause, joined(inner, book_.linear("mlp out", mlp_out())));
+  const Kernels cast = book_.cast_input(activation_elements(), false);
+  add_compute(pass, name, cause, joined(joined(inner, cast), book_.linear("mlp out", mlp_out())));
   reduce_output(pass);
 }
 
@@ -139,20 +167,22 @@ void LayerBuilder::repeat_mlp(Pass& pass) const {
 void LayerBuilder::column_parallel_backward(Pass& pass, const char* name, const LinearShape& linear) const {
   if (plan_.splits_backward()) {
     add_compute(pass, std::string(name) + " input gradient", Cause::kBackward,
-                {book_.input_gradient(name, linear.in, linear.out)});
+                book_.input_gradient(name, linear));
     add_collective(pass, reduction(), bytes_);
     return;
   }
   const Seconds weights = book_.overlapped_time(reduction(), bytes_);
   const Seconds inputs =
-      shapes_.sequence_parallel ? book_.overlapped_time(CollectiveOp::kAllGather, bytes_) : 0;
-  if (shapes_.sequence_parallel) add_start(pass, CollectiveOp::kAllGather, bytes_);
+      shapes_.sequence_parallel ? book_.overlapped_time(CollectiveOp::kAllGather, gathered_bytes_) : 0;
+  if (shapes_.sequence_parallel) add_start(pass, CollectiveOp::kAllGather, gathered_bytes_);
   add_compute(pass, std::string(name) + " input gradient", Cause::kBackward,
-              {book_.input_gradient(name, linear.in, linear.out, inputs)});
+              joined(book_.cast_gradient(static_cast<double>(shapes_.tokens * linear.out)),
+                     book_.input_gradient(name, linear, inputs)));
   if (shapes_.sequence_parallel) add_join(pass);
   add_start(pass, reduction(), bytes_);
-  add_compute(pass, std::string(name) + " weight gradient", Cause::kBackward,
-              book_.trained_gradients(name, linear, weights));
+  add_compute(
+      pass, std::string(name) + " weight gradient", Cause::kBackward,
+      joined(book_.cast_input_again(cast_elements()), book_.trained_gradients(name, linear, weights)));
   add_join(pass);
 }
 
@@ -204,7 +234,7 @@ void LayerBuilder::mlp_backward(Pass& pass) const {
 }
 
 void LayerBuilder::dense_backward(Pass& pass) const {
-  gather_input(pass);
+  gather_gradient(pass);
   add_compute(
       pass, "mlp backward", Cause::kBackward,
       joined(row_parallel_backward("mlp out", mlp_out()), book_.activation_backward(activation_elements())));
@@ -218,7 +248,7 @@ Pass LayerBuilder::backward() const {
   mlp_backward(pass);
   add_compute(pass, "norm + residual backward", Cause::kBackward,
               joined(book_.norm_backward(), book_.residual_backward()));
-  gather_input(pass);
+  gather_gradient(pass);
   add_compute(pass, "attention output backward", Cause::kBackward,
               row_parallel_backward("attention output", attention_output()));
   attention_core_backward(pass);

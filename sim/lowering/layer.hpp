@@ -91,6 +91,8 @@ struct LinearShape {
   std::int64_t out = 0;
   /// Whether an adapter is trained beside it.
   bool adapted = false;
+  /// Whether its multiplies run in 8 bits.
+  bool fp8 = false;
 };
 /// Those of a layer: qkv, attention output, MLP in (both inputs of a gated one), MLP out. Where there are
 /// experts, the MLP is that of the shared ones, of width 0 if there are none. Latent attention has no qkv

@@ -2,12 +2,14 @@
 #include "sim/lowering/layer_tape.hpp"
 
 #include <array>
+#include <cmath>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "sim/lowering/context_attention.hpp"
 #include "sim/lowering/expert_tape.hpp"
+#include "sim/lowering/fp8.hpp"
 #include "sim/lowering/latent_tape.hpp"
 
 namespace trainsim::lowering {
@@ -32,14 +34,20 @@ class LayerTape {
  private:
   Bytes width(std::int64_t columns) const { return shapes_.tokens * columns * shapes_.element; }
   TensorId gathered(const std::string& what) {
-    return tape_.tensor("gathered " + what, shapes_.sequence_parallel ? shapes_.residual_bytes() : 0,
+    const double bytes = static_cast<double>(shapes_.residual_bytes()) * gathered_share(plan_);
+    return tape_.tensor("gathered " + what, shapes_.sequence_parallel ? std::llround(bytes) : 0,
                         MemoryCategory::kCommunicationBuffers);
   }
   TensorId norm(const std::string& name, TensorId input);
+  /// Copies in 8 bits of the gradient of an output of so many elements.
+  void add_gradient_copies(Operation& operation, const LinearShape& linear, Bytes elements);
+  /// `of_input` is how the operation repeats that has made the input.
   TensorId column_parallel(const std::string& name, TensorId input, const LinearShape& linear, Repeat repeat);
-  TensorId row_parallel(const std::string& name, TensorId input, const LinearShape& linear, Repeat repeat);
-  /// What a linear layer keeps: its input, if something is trained there, and what an adapter makes of it.
-  void keep_for_gradients(Operation& operation, const LinearShape& linear);
+  TensorId row_parallel(const std::string& name, TensorId input, const LinearShape& linear, Repeat repeat,
+                        Repeat of_input);
+  /// What a linear layer keeps: its input of so many elements, if something is trained there, in 8 bits if it
+  /// is not made again anyhow; and what an adapter makes of it.
+  void keep_for_gradients(Operation& operation, const LinearShape& linear, Bytes elements, Repeat of_input);
   TensorId add_residual(const std::string& name, TensorId branch, TensorId residual);
   TensorId attention(TensorId input);
   /// What the attention core reads, and the tensors that hold it.
@@ -63,11 +71,18 @@ class LayerTape {
   TensorId dense_mlp(TensorId input, Repeat repeat);
   /// Routed experts, and shared ones if there are any.
   TensorId experts(TensorId input);
+  Repeat repeat_of_norm() const {
+    const bool made_again =
+        plan_.fusion == plan::Fusion::kCompiled || plan_.recompute.repeats(&plan::RecomputeModules::norm);
+    return made_again ? Repeat::kOutput : Repeat::kNever;
+  }
   Repeat repeat_of_activation(Repeat all) const {
     const bool made_again = plan_.fusion == plan::Fusion::kCompiled ||
                             plan_.recompute.repeats(&plan::RecomputeModules::activation);
     return all == Repeat::kNever && made_again ? Repeat::kOutput : all;
   }
+  /// Bytes of an element of a linear layer's input that is kept in 8 bits; 0 where it is not.
+  double kept_fp8() const { return keeps_fp8_inputs(plan_) ? fp8_element_bytes(plan_.fp8.recipe) : 0.0; }
   /// Whether a gated activation keeps its activated gate.
   bool keeps_gate() const { return model_.gated() && plan_.fusion == plan::Fusion::kNone; }
 
@@ -101,20 +116,33 @@ TensorId LayerTape::norm(const std::string& name, TensorId input) {
       operation.keeps.push_back(copy);
     }
   }
-  const bool fused_into_backward = plan_.fusion == plan::Fusion::kCompiled;
-  if (fused_into_backward || plan_.recompute.repeats(&plan::RecomputeModules::norm))
-    operation.repeat = Repeat::kOutput;
+  operation.repeat = repeat_of_norm();
   const TensorId output = operation.writes.front();
   tape_.add(std::move(operation));
   return output;
 }
 
-void LayerTape::keep_for_gradients(Operation& operation, const LinearShape& linear) {
+void LayerTape::keep_for_gradients(Operation& operation, const LinearShape& linear, Bytes elements,
+                                   Repeat of_input) {
   operation.has_weight = true;
+  if (linear.fp8 && keeps_fp8_inputs(plan_) && of_input != Repeat::kOutput) {
+    const double bytes = static_cast<double>(elements) * fp8_element_bytes(plan_.fp8.recipe);
+    operation.writes.push_back(tape_.tensor(operation.name + " input in 8 bits", std::llround(bytes)));
+    operation.keeps.push_back(operation.writes.back());
+    return;
+  }
   if (!plan_.lora.active() || linear.adapted) operation.keeps.push_back(operation.reads.front());
   if (!linear.adapted) return;
   operation.writes.push_back(tape_.tensor(operation.name + " adapter input", width(plan_.lora.rank)));
   operation.keeps.push_back(operation.writes.back());
+}
+
+/// For the input's gradient and for the weight's, while backward runs.
+void LayerTape::add_gradient_copies(Operation& operation, const LinearShape& linear, Bytes elements) {
+  if (!linear.fp8) return;
+  const double bytes = 2.0 * static_cast<double>(elements) * fp8_element_bytes(plan_.fp8.recipe);
+  operation.backward_buffers.push_back(
+      tape_.tensor(operation.name + " output gradient in 8 bits", std::llround(bytes)));
 }
 
 /// With sequence parallelism the input is gathered for the multiply, and again in backward, where the input's
@@ -125,23 +153,25 @@ TensorId LayerTape::column_parallel(const std::string& name, TensorId input, con
   const TensorId whole = tape_.tensor(name + " input gradient of all ranks",
                                       shapes_.sequence_parallel ? shapes_.residual_bytes() : 0);
   Operation operation{name, {input}, {}, {output}, {}, {gathered(name + " input")}, {whole}, repeat};
+  add_gradient_copies(operation, linear, shapes_.tokens * linear.out);
   // For the gradient of a weight; adapters need it as well.
   if (!plan_.lora.active() || linear.adapted)
     operation.weight_buffers.push_back(gathered(name + " input again"));
-  keep_for_gradients(operation, linear);
+  keep_for_gradients(operation, linear, shapes_.residual_elements, repeat_of_norm());
   tape_.add(std::move(operation));
   return output;
 }
 
 /// With sequence parallelism the partial sums are whole before they are scattered.
 TensorId LayerTape::row_parallel(const std::string& name, TensorId input, const LinearShape& linear,
-                                 Repeat repeat) {
+                                 Repeat repeat, Repeat of_input) {
   const TensorId output = tape_.tensor(name + " output", residual_);
   const TensorId partial =
       tape_.tensor(name + " partial sums", shapes_.sequence_parallel ? shapes_.residual_bytes() : 0);
   Operation operation{name, {input}, {}, {output}, {}, {partial}, {}, repeat};
   operation.gathered_gradient = {gathered(name + " output gradient")};
-  keep_for_gradients(operation, linear);
+  add_gradient_copies(operation, linear, shapes_.residual_elements);
+  keep_for_gradients(operation, linear, shapes_.tokens * linear.in, of_input);
   tape_.add(std::move(operation));
   return output;
 }
@@ -175,7 +205,8 @@ LayerTape::Heads LayerTape::heads(TensorId projected) {
 }
 
 TensorId LayerTape::attention(TensorId input) {
-  return row_parallel("attention projection", core(split_into_heads(input)), linears_[1], Repeat::kNever);
+  return row_parallel("attention projection", core(split_into_heads(input)), linears_[1], Repeat::kNever,
+                      Repeat::kNever);
 }
 
 LayerTape::Heads LayerTape::split_into_heads(TensorId input) {
@@ -265,8 +296,9 @@ TensorId LayerTape::experts(TensorId input) {
   const Repeat repeat = all_again ? Repeat::kChain : Repeat::kNever;
   const bool has_shared = linears_[3].in > 0;
   const TensorId shared = has_shared ? dense_mlp(input, repeat) : kNoTensor;
-  const TensorId routed = add_routed_experts(tape_, input, ExpertShapes(model_, plan_), residual_,
-                                             {repeat, repeat_of_activation(repeat)}, keeps_gate());
+  const TensorId routed =
+      add_routed_experts(tape_, input, ExpertShapes(model_, plan_), residual_,
+                         {repeat, repeat_of_activation(repeat)}, keeps_gate(), kept_fp8());
   if (!has_shared) return routed;
   const TensorId sum = tape_.tensor("sum of shared and routed experts", residual_);
   tape_.add({"add shared experts", {}, {routed, shared}, {sum}, {}, {}, {}, {}});
@@ -283,7 +315,7 @@ TensorId LayerTape::dense_mlp(TensorId input, Repeat repeat) {
     activation.keeps.push_back(activation.writes.back());
   }
   tape_.add(std::move(activation));
-  return row_parallel("mlp out", activated, linears_[3], repeat);
+  return row_parallel("mlp out", activated, linears_[3], repeat, repeat_of_activation(repeat));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "sim/lowering/ends.hpp"
 #include "sim/lowering/experts.hpp"
+#include "sim/lowering/fp8.hpp"
 #include "sim/lowering/layer.hpp"
 #include "sim/lowering/layer_tape.hpp"
 #include "sim/lowering/stage.hpp"
@@ -104,7 +105,9 @@ cost::KernelModel kernel_model(const hardware::GpuSpec& gpu, const plan::Paralle
   if (plan.launch == plan::Launch::kCompiled) launch = gpu.launch_interval_compiled;
   if (plan.launch == plan::Launch::kCudaGraph) launch = gpu.launch_interval_graph;
   const bool blocking = plan.launch == plan::Launch::kBlocking;
-  return {gpu, peak_flops(gpu, plan), plan.element_bytes(), launch, blocking, plan.op_speedups};
+  // With fp8 all but the linear layers are in bf16.
+  const FlopsPerSecond peak = plan.uses_fp8() ? gpu.peak_bf16 : peak_flops(gpu, plan);
+  return {gpu, peak, plan.element_bytes(), launch, blocking, plan.op_speedups};
 }
 
 std::vector<model::LayerKind> stage_layer_kinds(const model::ModelSpec& model, const plan::ParallelPlan& plan,
@@ -235,8 +238,9 @@ Seconds single_gpu_time(const model::ModelSpec& model, const plan::ParallelPlan&
   single.offload = {};
   const cost::KernelModel kernels = kernel_model(gpu, single);
   const auto parameters = static_cast<double>(trained_stage_parameters(model, single, 0));
+  const auto fp8_copies = static_cast<double>(fp8_copied_parameters(model, single, 0));
   SingleGpu one(kernels);
-  const auto optimizer = one.segments(optimizer_pass(single, kernels, parameters, parameters));
+  const auto optimizer = one.segments(optimizer_pass(single, kernels, parameters, parameters, fp8_copies));
   if (!plan.profile.empty()) {
     one.run(optimizer);
     Seconds micro_batch = 0;

@@ -11,14 +11,16 @@ std::array<LinearShape, 4> layer_linears(const model::ModelSpec& model, const pl
   const bool mlp = plan.lora.active() && plan.lora.mlp;
   const bool latent = model.latent.active();
   const LinearShape qkv = {shapes.hidden, latent ? 0 : shapes.query_width + 2 * shapes.key_value_width,
-                           attention};
-  const LinearShape output = {shapes.output_width, shapes.hidden, attention};
+                           attention, plan.uses_fp8()};
+  const LinearShape output = {shapes.output_width, shapes.hidden, attention, plan.uses_fp8()};
   if (kind == model::LayerKind::kExpert) {
     const auto [in, out] = shared_expert_linears(model, plan);
     return {{qkv, output, in, out}};
   }
-  return {
-      {qkv, output, {shapes.hidden, shapes.mlp_inputs * shapes.ffn, mlp}, {shapes.ffn, shapes.hidden, mlp}}};
+  return {{qkv,
+           output,
+           {shapes.hidden, shapes.mlp_inputs * shapes.ffn, mlp, plan.uses_fp8()},
+           {shapes.ffn, shapes.hidden, mlp, plan.uses_fp8()}}};
 }
 
 std::vector<LinearShape> latent_linears(const model::ModelSpec& model, const plan::ParallelPlan& plan) {
@@ -27,10 +29,11 @@ std::vector<LinearShape> latent_linears(const model::ModelSpec& model, const pla
   const Shapes shapes(model, plan);
   const std::int64_t unrotated = shapes.heads * (shapes.head_dim - latent.rope_head_dim);
   const std::int64_t queries = latent.query_rank > 0 ? latent.query_rank : shapes.hidden;
-  return {{shapes.hidden, latent.query_rank, false},
-          {queries, shapes.query_width, false},
-          {shapes.hidden, latent.key_value_rank + latent.rope_head_dim, false},
-          {latent.key_value_rank, unrotated + shapes.output_width, false}};
+  const bool fp8 = plan.uses_fp8();
+  return {{shapes.hidden, latent.query_rank, false, fp8},
+          {queries, shapes.query_width, false, fp8},
+          {shapes.hidden, latent.key_value_rank + latent.rope_head_dim, false, fp8},
+          {latent.key_value_rank, unrotated + shapes.output_width, false, fp8}};
 }
 
 namespace {

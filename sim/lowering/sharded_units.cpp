@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/lowering/sharded_units.hpp"
 
+#include <cmath>
 #include <utility>
+
+#include "sim/lowering/fp8.hpp"
 
 namespace trainsim::lowering {
 
@@ -33,6 +36,7 @@ ShardedUnits::ShardedUnits(const plan::ParallelPlan& plan, const Sizes& sizes, s
                            Emitter& emit, HostSide& host)
     : plan_(plan),
       layer_(sizes.layer),
+      fp8_layer_(sizes.fp8_layer),
       trained_layer_(sizes.trained_layer),
       root_(sizes.root),
       trained_root_(trained_of(sizes.root, plan)),
@@ -54,8 +58,8 @@ ShardedUnits::ShardedUnits(const plan::ParallelPlan& plan, const Sizes& sizes, s
 Pass ShardedUnits::beside_forward(Pass pass, const RingEstimate& ring,
                                   const cost::KernelModel& kernels) const {
   if (!active_ || !plan_.profile.empty()) return pass;
-  const auto bytes = static_cast<double>(layer_ * plan_.element_bytes());
-  return slowed(std::move(pass), ring.time(CollectiveOp::kAllGather, plan_.shard_ranks(), bytes), kernels);
+  const Seconds time = ring.time(CollectiveOp::kAllGather, plan_.shard_ranks(), gathered_layer_bytes());
+  return slowed(std::move(pass), time, kernels);
 }
 
 Pass ShardedUnits::beside_backward(Pass pass, const RingEstimate& ring,
@@ -67,8 +71,7 @@ Pass ShardedUnits::beside_backward(Pass pass, const RingEstimate& ring,
     time += ring.time(CollectiveOp::kReduceScatter, plan_.shard_ranks(), bytes);
   }
   if (again_in_backward() && prefetches(BackwardPrefetch::kPre)) {
-    const auto bytes = static_cast<double>(layer_ * plan_.element_bytes());
-    time += ring.time(CollectiveOp::kAllGather, plan_.shard_ranks(), bytes);
+    time += ring.time(CollectiveOp::kAllGather, plan_.shard_ranks(), gathered_layer_bytes());
   }
   return slowed(std::move(pass), time, kernels);
 }
@@ -80,14 +83,12 @@ ShardedUnits::Tensors ShardedUnits::name(const std::string& owner) {
 
 void ShardedUnits::allocate(std::int64_t unit) {
   if (!gathers_memory()) return;
-  emit_.allocate(MemoryCategory::kCommunicationBuffers, tensors_of(unit).parameters,
-                 parameters_of(unit) * plan_.element_bytes());
+  emit_.allocate(MemoryCategory::kCommunicationBuffers, tensors_of(unit).parameters, gathered_bytes(unit));
 }
 
 void ShardedUnits::free(std::int64_t unit) {
   if (!gathers_memory()) return;
-  emit_.free(MemoryCategory::kCommunicationBuffers, tensors_of(unit).parameters,
-             parameters_of(unit) * plan_.element_bytes());
+  emit_.free(MemoryCategory::kCommunicationBuffers, tensors_of(unit).parameters, gathered_bytes(unit));
 }
 
 void ShardedUnits::allocate_gradients(std::int64_t unit, std::int64_t parameters) {
@@ -108,14 +109,23 @@ void ShardedUnits::free_handed_over() {
   handed_over_unit_ = kNoUnit;
 }
 
-std::uint32_t ShardedUnits::gather(std::int64_t parameters, const std::uint32_t* after) {
+double ShardedUnits::gathered_layer_bytes() const {
+  return gathered_parameter_bytes(plan_, static_cast<double>(layer_), fp8_layer_);
+}
+
+Bytes ShardedUnits::gathered_bytes(std::int64_t unit) const {
+  const std::int64_t fp8 = unit == kRootUnit ? 0 : layers_of(unit) * fp8_layer_;
+  return std::llround(gathered_parameter_bytes(plan_, static_cast<double>(parameters_of(unit)), fp8));
+}
+
+std::uint32_t ShardedUnits::gather(std::int64_t unit, const std::uint32_t* after) {
   if (host_.keeps_parameters()) {
-    const double shard = static_cast<double>(parameters) / static_cast<double>(plan_.shard_ranks());
+    const double shard = static_cast<double>(parameters_of(unit)) / static_cast<double>(plan_.shard_ranks());
     emit_.wait(Stream::kData, host_.fetch_parameters(shard, after), Cause::kOffload);
   } else if (after != nullptr) {
     emit_.wait(Stream::kData, *after, Cause::kDataCommunication);
   }
-  exchange_.gather(Stream::kData, static_cast<double>(parameters * plan_.element_bytes()));
+  exchange_.gather(Stream::kData, static_cast<double>(gathered_bytes(unit)));
   return emit_.record(Stream::kData);
 }
 
@@ -135,7 +145,7 @@ void ShardedUnits::begin_forward() {
   allocate(kRootUnit);
   // Not before the gradients of the micro-batch before are complete; the host is that far only then.
   const std::uint32_t start = emit_.record(Stream::kCompute);
-  const std::uint32_t ready = gather(root_, &start);
+  const std::uint32_t ready = gather(kRootUnit, &start);
   for (std::int64_t unit = 0; unit < std::min(units_, plan_.units.gathered - 1); ++unit) allocate(unit);
   emit_.wait(Stream::kCompute, ready, gathering());
 }
@@ -149,7 +159,7 @@ void ShardedUnits::before_forward(std::int64_t layer) {
   if (unit + gathered - 1 < units_) allocate(unit + gathered - 1);
   const std::uint32_t* room =
       unit >= gathered ? &computed_[static_cast<std::size_t>(unit - gathered)] : nullptr;
-  gathered_[index] = gather(parameters_of(unit), room);
+  gathered_[index] = gather(unit, room);
   emit_.wait(Stream::kCompute, gathered_[index], gathering());
 }
 
@@ -164,7 +174,7 @@ void ShardedUnits::gather_again(std::int64_t unit) {
   allocate(unit);
   const std::int64_t layer = emit_.layer();
   emit_.enter_layer(unit * unit_layers_);
-  gathered_[static_cast<std::size_t>(unit)] = gather(parameters_of(unit), &start);
+  gathered_[static_cast<std::size_t>(unit)] = gather(unit, &start);
   emit_.enter_layer(layer);
   prefetched_ = true;
 }

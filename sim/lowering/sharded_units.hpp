@@ -31,6 +31,8 @@ class ShardedUnits {
     std::int64_t layer = 0;
     std::int64_t trained_layer = 0;
     std::int64_t root = 0;
+    /// What of a layer has multiplies in 8 bits.
+    std::int64_t fp8_layer = 0;
   };
   /// `layers` of the model.
   ShardedUnits(const plan::ParallelPlan& plan, const Sizes& sizes, std::int64_t layers, Emitter& emit,
@@ -68,7 +70,7 @@ class ShardedUnits {
     return plan_.units.gathered > 1 && plan_.units.backward_prefetch == moment;
   }
   /// Starts gathering a unit once the event has happened; returns the event of its end.
-  std::uint32_t gather(std::int64_t parameters, const std::uint32_t* after);
+  std::uint32_t gather(std::int64_t unit, const std::uint32_t* after);
   void scatter(std::int64_t parameters);
   /// A unit's gathered parameters appear and go, where whole parameters are not part of the state. Unit -1 is
   /// the root.
@@ -88,6 +90,9 @@ class ShardedUnits {
   std::int64_t parameters_of(std::int64_t unit) const {
     return unit == kRootUnit ? root_ : layers_of(unit) * layer_;
   }
+  /// Bytes of a unit's gathered parameters, and of those of a layer.
+  Bytes gathered_bytes(std::int64_t unit) const;
+  double gathered_layer_bytes() const;
   /// The tensors of a unit.
   struct Tensors {
     std::uint32_t parameters = 0;
@@ -101,6 +106,7 @@ class ShardedUnits {
 
   const plan::ParallelPlan& plan_;
   std::int64_t layer_;
+  std::int64_t fp8_layer_;
   std::int64_t trained_layer_;
   std::int64_t root_;
   std::int64_t trained_root_;

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "sim/lowering/experts.hpp"
+#include "sim/lowering/fp8.hpp"
 #include "sim/lowering/lower.hpp"
 
 namespace trainsim::lowering {
@@ -59,7 +60,8 @@ StageLowering::StageLowering(const StageContext& context, std::int64_t stage, pr
       units_(context.plan,
              {layer_parameters_per_rank(context.model, context.plan), layer_parameters_,
               embedding_parameters_per_rank(context.model, context.plan) +
-                  head_parameters_per_rank(context.model, context.plan, false)},
+                  head_parameters_per_rank(context.model, context.plan, false),
+              fp8_layer_parameters(context.model, context.plan, model::LayerKind::kDense).shared},
              context.layers.front(), emit_, host_),
       passes_(register_layers()),
       embedding_forward_(emit_.register_pass(context.ends.embedding_forward)),
@@ -144,19 +146,25 @@ void StageLowering::emit_parameter_gathers() {
     std::int64_t bucket =
         is_first(chunk) ? trained_of(embedding_parameters_per_rank(context_.model, plan), plan) : 0;
     std::int64_t experts = 0;
+    Fp8Parameters fp8;
     for (std::int64_t layer = 0; layer < layers; ++layer) {
       if (layers_of(chunk) > 0) {
-        bucket += shared_parameters_of(first_layer_of(chunk) + layer);
-        experts += expert_parameters_of(first_layer_of(chunk) + layer);
+        const std::int64_t index = first_layer_of(chunk) + layer;
+        bucket += shared_parameters_of(index);
+        experts += expert_parameters_of(index);
+        fp8 += fp8_layer_parameters(context_.model, plan, context_.model.kind_of(index));
       }
       const bool last = layer + 1 == layers;
       if (last && is_last(chunk))
         bucket += trained_of(head_parameters_per_rank(context_.model, plan, copy), plan);
       if (!last && bucket + experts < plan.bucket_parameters) continue;
-      exchange_.gather(Stream::kData, static_cast<double>(bucket * plan.element_bytes()));
-      exchange_.gather_experts(Stream::kData, static_cast<double>(experts * plan.element_bytes()));
+      exchange_.gather(Stream::kData,
+                       gathered_parameter_bytes(plan, static_cast<double>(bucket), fp8.shared));
+      exchange_.gather_experts(Stream::kData,
+                               gathered_parameter_bytes(plan, static_cast<double>(experts), fp8.experts));
       ready.resize(static_cast<std::size_t>(layer + 1), emit_.record(Stream::kData));
       bucket = experts = 0;
+      fp8 = {};
     }
   }
 }
@@ -409,8 +417,9 @@ void StageLowering::emit_step_end() {
     emit_optimizer(held, experts);
   }
   if (zero1 && !gathers_under_forward()) {
-    exchange_.gather(Stream::kCompute, held * static_cast<double>(plan.element_bytes()));
-    exchange_.gather_experts(Stream::kCompute, experts * static_cast<double>(plan.element_bytes()));
+    const Fp8Parameters fp8 = fp8_stage_parameters(context_.model, plan, stage_);
+    exchange_.gather(Stream::kCompute, gathered_parameter_bytes(plan, held, fp8.shared));
+    exchange_.gather_experts(Stream::kCompute, gathered_parameter_bytes(plan, experts, fp8.experts));
   }
 }
 
@@ -422,7 +431,8 @@ void StageLowering::emit_optimizer(double held, double experts) {
   const std::uint32_t copy = emit_.tensor("gradients in fp32 for the optimizer");
   emit_.allocate(MemoryCategory::kTemporary, copy, copies);
   const double cleared = units_.active() ? shard : held + experts;
-  emit_.emit(emit_.register_pass(optimizer_pass(plan, context_.kernels, shard, cleared)));
+  const auto cast = static_cast<double>(fp8_copied_parameters(context_.model, plan, stage_));
+  emit_.emit(emit_.register_pass(optimizer_pass(plan, context_.kernels, shard, cleared, cast)));
   emit_.free(MemoryCategory::kTemporary, copy, copies);
 }
 

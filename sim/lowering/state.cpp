@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "sim/lowering/experts.hpp"
+#include "sim/lowering/fp8.hpp"
 #include "sim/lowering/layer.hpp"
 #include "sim/lowering/lower.hpp"
 
@@ -222,6 +223,12 @@ Owned experts_of_stage(const model::ModelSpec& model, const plan::ParallelPlan& 
   return owned;
 }
 
+/// One copy in rows for forward, and one in columns for input gradients.
+void add_fp8_weights(StateList& state, const plan::ParallelPlan& plan, std::int64_t parameters) {
+  const double bytes = 2.0 * fp8_element_bytes(plan.fp8.recipe) * static_cast<double>(parameters);
+  state.add_bytes("weights in 8 bits", MemoryCategory::kParameters, std::llround(bytes));
+}
+
 void add_masters(StateList& state, const Owned& shared, const Owned& experts) {
   state.add_shard("master parameters", shared.parameters, 4.0, shared.ranks);
   state.add_shard("master parameters of experts", experts.parameters, 4.0, experts.ranks);
@@ -248,8 +255,10 @@ std::vector<StateTensor> state_tensors(const model::ModelSpec& model, const plan
     state.add("gradients in fp32", MemoryCategory::kGradients, trained, 4.0, Sharding::kZero2);
   } else {
     state.put(plan.offload.parameters);
-    state.add("parameters", MemoryCategory::kParameters, parameters, element, Sharding::kZero3);
+    const std::int64_t low = plan.fp8.parameters ? fp8_stage_parameters(model, plan, stage).total() : 0;
+    state.add("parameters", MemoryCategory::kParameters, parameters - low, element, Sharding::kZero3);
     state.put(OffloadTarget::kNone);
+    add_fp8_weights(state, plan, low + fp8_copied_parameters(model, plan, stage));
     add_gradients(state, plan, trained);
     state.put(plan.offload.optimizer);
     if (!fp32) add_masters(state, shared, experts);

@@ -16,11 +16,17 @@ using hardware::ClusterSpec;
 using hardware::GpuSpec;
 using model::ModelSpec;
 
+/// Peak of 8-bit multiplies on a GPU that can also do the rest of a step, in bf16; else 0.
+FlopsPerSecond fp8_peak(const GpuSpec& gpu) {
+  return gpu.peak_bf16 > 0 ? gpu.peak_fp8 : 0;
+}
+
 void check_precision(const Facts& facts, Problems& problems) {
   const GpuSpec& gpu = facts.cluster.gpu;
   const std::vector<std::pair<Precision, FlopsPerSecond>> peaks = {{Precision::kFp32, gpu.peak_fp32},
                                                                    {Precision::kFp16, gpu.peak_fp16},
-                                                                   {Precision::kBf16, gpu.peak_bf16}};
+                                                                   {Precision::kBf16, gpu.peak_bf16},
+                                                                   {Precision::kFp8, fp8_peak(gpu)}};
   const Precision asked = facts.plan.precision;
   const std::string name = to_string(asked);
   std::vector<std::string> legal;
@@ -29,11 +35,10 @@ void check_precision(const Facts& facts, Problems& problems) {
     if (precision == asked) return;
     legal.push_back(to_string(precision));
   }
-  const bool has_peak = asked == Precision::kFp8 && gpu.peak_fp8 > 0;
-  const std::string lacks = "the GPU " + gpu.name + " has no " + name + " peak";
+  const bool half = asked == Precision::kFp8 && gpu.peak_fp8 > 0;
   std::string message = name;
-  if (asked == Precision::kFp8) message += " is not supported by this version";
-  if (!has_peak) message += (asked == Precision::kFp8 ? ", and " : ": ") + lacks;
+  message.append(": the GPU ").append(gpu.name).append(" has no ").append(half ? "bf16" : name);
+  message += half ? " peak, which attention and the head need" : " peak";
   if (!legal.empty()) message += "; legal here: " + join_alternatives(legal);
   problems.push_back({"plan.precision", std::move(message)});
 }
@@ -45,8 +50,31 @@ void check_bucket(const Facts& facts, Problems& problems) {
        text(facts.plan.bucket_parameters) + " parameters make no bucket; the least is 1, and 40M is usual"});
 }
 
+void check_fp8_schedule(const Facts& facts, Problems& problems) {
+  if (!facts.plan.uses_fp8() || !facts.plan.splits_backward()) return;
+  problems.push_back({"plan.precision",
+                      "fp8 with schedule " + to_string(facts.plan.schedule) +
+                          " is not supported by this version, which does not know what weight gradients in 8 "
+                          "bits keep until their slot; write precision: bf16, or schedule: 1f1b"});
+}
+
+void check_fp8_parameters(const Facts& facts, Problems& problems) {
+  const ParallelPlan& plan = facts.plan;
+  if (!plan.uses_fp8() || !plan.fp8.parameters) return;
+  std::string with;
+  if (plan.framework == Framework::kDeepSpeed) with = "framework deepspeed, which has no weights in 8 bits";
+  if (plan.lora.active()) with = "plan.lora, whose frozen weights are held in bf16";
+  if (plan.offload.active()) with = "state on the host, where weights are in bf16";
+  if (with.empty()) return;
+  problems.push_back({"plan.fp8.parameters", "true does not go with " + with + "; write false"});
+}
+
 std::vector<Rule> number_rules() {
-  return {{{"plan.precision", "cluster.gpu"}, check_precision}, {{"plan.bucket_parameters"}, check_bucket}};
+  return {{{"plan.precision", "cluster.gpu"}, check_precision},
+          {{"plan.precision", "plan.schedule"}, check_fp8_schedule},
+          {{"plan.precision", "plan.fp8", "plan.lora", "plan.sharding", "software.framework"},
+           check_fp8_parameters},
+          {{"plan.bucket_parameters"}, check_bucket}};
 }
 
 /// Whether one field path is the other or lies around it.

@@ -195,6 +195,22 @@ std::string to_string(Precision precision) {
   return "";
 }
 
+std::string to_string(Fp8Recipe recipe) {
+  switch (recipe) {
+    case Fp8Recipe::kDelayed:
+      return "delayed";
+    case Fp8Recipe::kTensorwise:
+      return "tensorwise";
+    case Fp8Recipe::kRowwise:
+      return "rowwise";
+    case Fp8Recipe::kMxfp8:
+      return "mxfp8";
+    case Fp8Recipe::kBlockwise:
+      return "blockwise";
+  }
+  return "";
+}
+
 std::string to_string(Sharding sharding) {
   switch (sharding) {
     case Sharding::kNone:

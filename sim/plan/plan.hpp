@@ -22,8 +22,21 @@ enum class RecomputeGranularity { kNone, kSelective, kFull };
 /// `layers` layers of each stage are recomputed and the rest are not (block). Megatron-LM's
 /// --recompute-method.
 enum class RecomputeMethod { kUniform, kBlock };
-/// Number format of parameters and activations.
+/// Number format of parameters and activations. With fp8 the linear layers of the model's layers multiply in
+/// 8 bits, and everything else is in bf16 (Micikevicius et al. 2022, "FP8 formats for deep learning", arXiv
+/// 2209.05433).
 enum class Precision { kFp32, kFp16, kBf16, kFp8 };
+/// Where the scales of 8-bit tensors come from (Megatron-LM's --fp8-recipe, torchao's recipes): from the
+/// tensors of steps before, from the whole tensor at hand, from each of its rows, from blocks of 32 elements
+/// (microscaling), or from blocks of 128 (DeepSeek-V3).
+enum class Fp8Recipe { kDelayed, kTensorwise, kRowwise, kMxfp8, kBlockwise };
+/// How 8-bit multiplies are fed.
+struct Fp8 {
+  Fp8Recipe recipe = Fp8Recipe::kDelayed;
+  /// Whether weights are held, and gathered, in 8 bits, instead of being cast from bf16 ones (Megatron-LM's
+  /// --fp8-param-gather).
+  bool parameters = false;
+};
 /// What data-parallel ranks hold a shard of instead of the whole: nothing, the optimizer state (ZeRO-1),
 /// gradients too (ZeRO-2; parameters are gathered once per micro-batch, as FSDP's shard_grad_op does), or all
 /// three (ZeRO-3, FSDP's full_shard).
@@ -179,6 +192,8 @@ struct ParallelPlan {
   Offload offload;
   ShardUnits units;
   Precision precision = Precision::kBf16;
+  /// Of precision fp8.
+  Fp8 fp8;
   /// Bytes of a gradient element: 4 (fp32) or 2.
   std::int64_t gradient_bytes = 4;
   /// Layers of each virtual stage in pipeline order (p*v entries); empty = as even as possible.
@@ -277,7 +292,9 @@ struct ParallelPlan {
   /// Bytes of an element of the gradients that the optimizer finds: FSDP casts what it has reduced to the
   /// fp32 of its shards.
   std::int64_t optimizer_gradient_bytes() const { return framework == Framework::kFsdp ? 4 : gradient_bytes; }
-  /// Bytes of an activation or parameter element in compute precision.
+  /// Whether linear layers multiply in 8 bits.
+  bool uses_fp8() const { return precision == Precision::kFp8; }
+  /// Bytes of an activation or parameter element in compute precision; of what is not in 8 bits with fp8.
   std::int64_t element_bytes() const { return precision == Precision::kFp32 ? 4 : 2; }
 };
 
@@ -355,6 +372,7 @@ std::string to_string(RecomputeMethod method);
 /// Modules as Megatron-LM's --recompute-modules names them.
 std::vector<std::string> module_names(const RecomputeModules& modules);
 std::string to_string(Precision precision);
+std::string to_string(Fp8Recipe recipe);
 std::string to_string(Sharding sharding);
 std::string to_string(Launch launch);
 std::string to_string(Fusion fusion);

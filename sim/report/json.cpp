@@ -67,6 +67,11 @@ Json lora(const plan::Lora& lora) {
   return {{"rank", lora.rank}, {"modules", modules}};
 }
 
+Json fp8(const plan::ParallelPlan& plan) {
+  if (!plan.uses_fp8()) return nullptr;
+  return {{"recipe", plan::to_string(plan.fp8.recipe)}, {"parameters", plan.fp8.parameters}};
+}
+
 Json sharded_units(const plan::ParallelPlan& plan) {
   if (plan.sharding != plan::Sharding::kZero2 && plan.sharding != plan::Sharding::kZero3) return nullptr;
   Json json = {{"layers", plan.units.layers},
@@ -102,6 +107,7 @@ Json plan_json(const Summary& summary) {
           {"offload_optimizer", plan::to_string(plan.offload.optimizer)},
           {"offload_parameters", plan::to_string(plan.offload.parameters)},
           {"precision", plan::to_string(plan.precision)},
+          {"fp8", fp8(plan)},
           {"gradient_bytes", plan.gradient_bytes},
           {"layers_per_virtual_stage", plan::stage_layers(plan, summary.model)},
           {"padded_vocabulary",

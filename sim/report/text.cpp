@@ -63,12 +63,17 @@ std::string offload_words(const plan::Offload& offload) {
   return " with " + words;
 }
 
+std::string precision_words(const plan::ParallelPlan& plan) {
+  if (!plan.uses_fp8()) return plan::to_string(plan.precision);
+  return "fp8 (" + plan::to_string(plan.fp8.recipe) + (plan.fp8.parameters ? ", weights too)" : ")");
+}
+
 std::string settings_line(const Summary& summary) {
   const plan::ParallelPlan& plan = summary.plan;
   return "recompute " + plan::to_string(plan.recompute.granularity) + ", sharding " +
          plan::to_string(plan.sharding) +
          (plan.is_hybrid() ? " in groups of " + std::to_string(plan.shard_ranks()) : "") +
-         offload_words(plan.offload) + ", " + plan::to_string(plan.precision) + " with " +
+         offload_words(plan.offload) + ", " + precision_words(plan) + " with " +
          (plan.gradient_bytes == 4 ? "fp32" : "2-byte") + " gradients, " +
          model::to_string(summary.model.attention) + " attention, " + plan::to_string(plan.launch) +
          " launches, " + plan::to_string(plan.fusion) + " fusion";

@@ -25,6 +25,8 @@ const std::vector<Known>& known_gpus() {
                                            {{"a100", "40gb"}, "a100-40gb", "dgx-a100-40gb"},
                                            {{"h100", "sxm"}, "h100-sxm", "dgx-h100"},
                                            {{"h200", "sxm"}, "h200-sxm", "dgx-h200"},
+                                           {{"gb300"}, "gb300", "gb300-nvl72"},
+                                           {{"b300"}, "b300", "dgx-b300"},
                                            {{"gb200"}, "gb200", "gb200-nvl72"},
                                            {{"b200"}, "b200", "dgx-b200"},
                                            {{"v100", "32gb"}, "v100-32gb", "dgx-2"}};

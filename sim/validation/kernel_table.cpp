@@ -48,6 +48,7 @@ MeasuredMatmul read_matmul(const CsvRow& row, config::Report& report) {
                   row.count("k", report)};
   result.output = {output_bytes(row, report),
                    !row.text("accumulate").empty() && second_of(row, "accumulate", "False", "True", report)};
+  result.grouped = !row.text("grouped").empty() && second_of(row, "grouped", "False", "True", report);
   const cost::MatmulShape& shape = result.shape;
   result.seconds = time_of(row,
                            2.0 * static_cast<double>(shape.batch) * static_cast<double>(shape.m) *
@@ -126,7 +127,10 @@ MeasuredTable read_table(const std::filesystem::path& file, config::Report& repo
 }
 
 Seconds simulated(const MeasuredMatmul& row, const hardware::GpuSpec& gpu) {
-  return cost::KernelModel(gpu, gpu.peak_bf16, 2, 0).matmul("", row.shape, row.output).seconds;
+  const cost::KernelModel model(gpu, gpu.peak_bf16, 2, 0);
+  return (row.grouped ? model.matmul_group("", row.shape, row.output)
+                      : model.matmul("", row.shape, row.output))
+      .seconds;
 }
 
 Seconds simulated(const MeasuredAttention& row, const hardware::GpuSpec& gpu) {

@@ -19,6 +19,8 @@ struct MeasuredMatmul {
   std::string gpu;
   cost::MatmulShape shape;
   cost::MatmulOutput output;
+  /// Whether each product of the batch has a kernel of its own, as those of experts do.
+  bool grouped = false;
   Seconds seconds = 0;
 };
 

@@ -230,8 +230,7 @@ class Translator {
           {"distributed optimizer", "zero1"},
           {"zero-0", "none"},
           {"none", "none"}});
-    word("plan.precision", "plan.precision",
-         {{"fp8", "fp8"}, {"fp4", "fp8"}, {"bf16", "bf16"}, {"fp16", "fp16"}, {"fp32", "fp32"}});
+    translate_precision();
     word("plan.schedule", "plan.schedule",
          {{"zb-1p", "zb-h1"},
           {"zb-h1", "zb-h1"},
@@ -250,6 +249,16 @@ class Translator {
       skip("sharding within a group of ranks is not supported by this version");
       config_.find("plan")->value.erase("sharding");
     }
+  }
+
+  void translate_precision() {
+    if (lower(text("plan.precision")).find("fp4") != std::string::npos)
+      return skip("precision '" + text("plan.precision") + "' is not supported by this version");
+    word("plan.precision", "plan.precision",
+         {{"fp8", "fp8"}, {"bf16", "bf16"}, {"fp16", "fp16"}, {"fp32", "fp32"}});
+    // Megatron-Bridge calls scales of the tensor at hand current scaling.
+    word("plan.precision", "plan.fp8.recipe",
+         {{"mxfp8", "mxfp8"}, {"rowwise", "rowwise"}, {"fp8-cs", "tensorwise"}, {"", ""}});
   }
 
   /// Free text of a source as a word of the configuration.

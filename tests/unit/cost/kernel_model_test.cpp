@@ -127,6 +127,41 @@ TEST(Matmul, TakesFivePercentLongerWhenItAccumulates) {
   EXPECT_NEAR(matmul_seconds({1, 256, 512, 896}, {4, false}), kMillisecond, kTight);
 }
 
+TEST(Matmul, RunsAtTheRateOfEightBitsButFillsTilesNoFaster) {
+  hardware::GpuSpec gpu = toy_gpu();
+  gpu.peak_fp8 = 2 * kPeak;
+  // k = 896 of which 128 more are filling: half of the first, all of the second.
+  EXPECT_NEAR(model_of(gpu).matmul("multiply", {1, 256, 512, 896, true}).seconds,
+              (448.0 + 128.0) / 1024.0 * kMillisecond, kTight);
+  gpu.fp8_matmul_efficiency = gpu.matmul_efficiency / 2;
+  EXPECT_NEAR(model_of(gpu).matmul("multiply", {1, 256, 512, 896, true}).seconds, kMillisecond, kTight);
+  // Operands of one byte, output of two.
+  EXPECT_EQ(model_of(gpu).matmul("product", {1, 128, 64, 32, true}).bytes, 128 * 32 + 32 * 64 + 2 * 128 * 64);
+}
+
+TEST(Matmul, OfAGroupFollowEachOther) {
+  hardware::GpuSpec gpu = toy_gpu();
+  const auto seconds = [&gpu](const MatmulShape& shape) {
+    return model_of(gpu).matmul_group("experts", shape).seconds;
+  };
+  // Each fills its tiles alone: a millisecond for every one, however few of the multiprocessors it needs.
+  EXPECT_NEAR(seconds({3, 256, 512, 896}), 3 * kMillisecond, kTight);
+  EXPECT_NEAR(seconds({3, 128, 256, 896}), 3 * model_of(gpu).matmul("one", {1, 128, 256, 896}).seconds,
+              kTight);
+  EXPECT_EQ(model_of(gpu).matmul_group("experts", {3, 256, 512, 896}).flops, 3 * 2.0 * 256 * 512 * 896);
+  gpu.group_launch_interval = 2 * kMillisecond;
+  EXPECT_NEAR(seconds({3, 256, 512, 896}), 6 * kMillisecond, kTight);
+}
+
+TEST(Stream, PutsRowsInAnotherOrderAtARateOfItsOwn) {
+  hardware::GpuSpec gpu = toy_gpu();
+  gpu.memory_bandwidth = 1e9;
+  gpu.memory_efficiency = 1.0;
+  EXPECT_NEAR(model_of(gpu).permutation("permute", 1e6).seconds, kMillisecond, kTight);
+  gpu.permute_efficiency = 0.5;
+  EXPECT_NEAR(model_of(gpu).permutation("permute", 1e6).seconds, 2 * kMillisecond, kTight);
+}
+
 TEST(Matmul, PaysTheKernelOverheadOnce) {
   hardware::GpuSpec gpu = toy_gpu();
   gpu.kernel_overhead = 3e-6;

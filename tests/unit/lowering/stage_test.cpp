@@ -348,20 +348,32 @@ double optimizer_bytes(const ParallelPlan& plan, const std::string& name) {
   return 0;
 }
 
-/// Adam reads the gradient (4), reads and writes master weight and two moments (24), and writes the parameter
-/// (2). With a distributed optimizer each rank adds up the norm of its shard; in fp32 the parameter is its
-/// own master.
+/// Adam reads the gradient (4), reads and writes master weight and two moments (24); the parameter is copied
+/// from its master (4 + 2). Of all gradients Megatron-LM looks for numbers that are none (4), and divides
+/// them by the number of replicas (8). With a distributed optimizer each rank adds up the norm of its shard;
+/// in fp32 the parameter is its own master.
 TEST(Optimizer, UpdatesItsShardOnly) {
   const double parameters = 8 * kLayerParameters + kEmbeddingParameters + 2 * kHidden;
   ParallelPlan plan = split_plan({1, 1, 1, 4});
-  EXPECT_EQ(optimizer_bytes(plan, "adam"), 30 * parameters);
+  EXPECT_EQ(optimizer_bytes(plan, "adam"), 28 * parameters);
+  EXPECT_EQ(optimizer_bytes(plan, "parameters from fp32"), 6 * parameters);
   plan.sharding = plan::Sharding::kZero1;
-  EXPECT_EQ(optimizer_bytes(plan, "adam"), 30 * parameters / 4);
+  EXPECT_EQ(optimizer_bytes(plan, "adam"), 28 * parameters / 4);
+  EXPECT_EQ(optimizer_bytes(plan, "parameters from fp32"), 6 * parameters / 4);
+  EXPECT_EQ(optimizer_bytes(plan, "gradient check"), 4 * parameters);
+  EXPECT_EQ(optimizer_bytes(plan, "gradient average"), 8 * parameters);
   EXPECT_EQ(optimizer_bytes(plan, "gradient norm"), 4 * parameters / 4);
   plan.gradient_bytes = 2;
   EXPECT_EQ(optimizer_bytes(plan, "gradient norm"), 2 * parameters / 4);
   plan.precision = plan::Precision::kFp32;
   EXPECT_EQ(optimizer_bytes(plan, "adam"), 28 * parameters / 4);
+  EXPECT_EQ(optimizer_bytes(plan, "parameters from fp32"), 0);
+  EXPECT_EQ(optimizer_bytes(split_plan({}), "gradient average"), 0);
+  // Others divide while they add up, and their optimizer writes the parameter itself.
+  plan = split_plan({1, 1, 1, 4});
+  plan.framework = plan::Framework::kDeepSpeed;
+  EXPECT_EQ(optimizer_bytes(plan, "adam"), 30 * parameters);
+  EXPECT_EQ(optimizer_bytes(plan, "gradient average"), 0);
 }
 
 /// Position of the last instruction of a kind on the compute stream, or -1.

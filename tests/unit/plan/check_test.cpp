@@ -407,12 +407,28 @@ TEST_F(Check, NeedsAPeakForThePrecision) {
   EXPECT_EQ(problems(),
             Texts{"plan.precision: bf16: the GPU chip has no bf16 peak; legal here: fp32 or fp16"});
   plan_.precision = Precision::kFp8;
-  EXPECT_EQ(problems(),
-            Texts{"plan.precision: fp8 is not supported by this version, and the GPU chip has no fp8 peak; "
-                  "legal here: fp32 or fp16"});
+  EXPECT_EQ(problems(), Texts{"plan.precision: fp8: the GPU chip has no fp8 peak; legal here: fp32 or fp16"});
   cluster_.gpu.peak_fp8 = 600e12;
   EXPECT_EQ(problems(),
-            Texts{"plan.precision: fp8 is not supported by this version; legal here: fp32 or fp16"});
+            Texts{"plan.precision: fp8: the GPU chip has no bf16 peak, which attention and the head "
+                  "need; legal here: fp32 or fp16"});
+  cluster_.gpu.peak_bf16 = 300e12;
+  EXPECT_EQ(problems(), Texts{});
+}
+
+TEST_F(Check, KnowsWhatEightBitsDoNotGoWith) {
+  cluster_.gpu.peak_fp8 = 600e12;
+  plan_.precision = Precision::kFp8;
+  plan_.fp8.parameters = true;
+  plan_.lora.rank = 8;
+  EXPECT_EQ(problems(),
+            Texts{"plan.fp8.parameters: true does not go with plan.lora, whose frozen weights are held in "
+                  "bf16; write false"});
+  plan_.lora.rank = 0;
+  plan_.framework = Framework::kDeepSpeed;
+  EXPECT_EQ(problems(),
+            Texts{"plan.fp8.parameters: true does not go with framework deepspeed, which has no weights "
+                  "in 8 bits; write false"});
 }
 
 TEST_F(Check, NeedsABucketAndAMicroBatchThatCanExist) {

@@ -42,6 +42,13 @@ TEST(KernelTables, MultipliesHaveAMedianErrorOfAtMostEightPercent) {
   EXPECT_LE(b200.median, 0.08);
 }
 
+TEST(KernelTables, GroupsOfMultipliesHaveAMedianErrorOfAtMostTenPercent) {
+  const MeasuredTable table = read("grouped_gemm_efficiency.csv");
+  const ErrorStatistics b200 = errors_on("b200", table.matmuls);
+  EXPECT_EQ(b200.rows, 108U);
+  EXPECT_LE(b200.median, 0.10);
+}
+
 TEST(KernelTables, AttentionHasAMeanErrorOfAtMostTenPercent) {
   const MeasuredTable table = read("attention_efficiency.csv");
   const ErrorStatistics a100 = errors_on("a100-80gb-pcie", table.attentions);

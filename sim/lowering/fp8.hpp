@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cstdint>
+
+#include "sim/model/model_spec.hpp"
+#include "sim/plan/plan.hpp"
+
+namespace trainsim::lowering {
+
+/// Bytes of an element of an 8-bit tensor with its share of the scales: one of 1 byte for each 32 elements
+/// with mxfp8, one of 4 bytes for each 128 with blockwise; the others have too few to count.
+double fp8_element_bytes(plan::Fp8Recipe recipe);
+
+/// Bytes for each element that making 8-bit copies of a bf16 tensor moves: each copy is written, the tensor
+/// is read for it, and before that for the largest element where the scale is that of the whole tensor.
+/// Kernels of Transformer Engine (`at_once`) read it once for both copies; a compiler that has just made the
+/// tensor
+/// (`at_hand`) need not read it again for the first.
+double cast_bytes(plan::Fp8Recipe recipe, int copies, bool at_once, bool at_hand);
+
+/// Bytes of gathered activations (sequence parallelism) relative to compute precision: they are cast before
+/// they are sent, but for scales of rows, with which torchao gathers first.
+double gathered_share(const plan::ParallelPlan& plan);
+
+/// Whether a linear layer keeps its input in 8 bits for backward, as Transformer Engine does, rather than as
+/// it got it, as torchao does.
+bool keeps_fp8_inputs(const plan::ParallelPlan& plan);
+
+/// Whether weights are cast in each forward and backward, as where they are gathered for it; else once a
+/// step, and the copies stay.
+bool casts_weights_each_time(const plan::ParallelPlan& plan);
+
+/// Parameters of weights whose multiplies run in 8 bits, on one rank; 0 without fp8.
+struct Fp8Parameters {
+  /// All but those of routed experts, and these.
+  std::int64_t shared = 0;
+  std::int64_t experts = 0;
+  std::int64_t total() const { return shared + experts; }
+  Fp8Parameters& operator+=(const Fp8Parameters& more);
+};
+/// Those of a layer, and of all layers of a stage.
+Fp8Parameters fp8_layer_parameters(const model::ModelSpec& model, const plan::ParallelPlan& plan,
+                                   model::LayerKind kind);
+Fp8Parameters fp8_stage_parameters(const model::ModelSpec& model, const plan::ParallelPlan& plan,
+                                   std::int64_t stage);
+
+/// Parameters of a rank of a stage whose weights are cast to 8 bits once a step, and whose copies, one for
+/// each multiply, stay; 0 where there are none.
+std::int64_t fp8_copied_parameters(const model::ModelSpec& model, const plan::ParallelPlan& plan,
+                                   std::int64_t stage);
+
+/// Bytes in which so many parameters are gathered, `fp8` of which belong to weights in 8 bits.
+double gathered_parameter_bytes(const plan::ParallelPlan& plan, double parameters, std::int64_t fp8);
+
+}  // namespace trainsim::lowering
