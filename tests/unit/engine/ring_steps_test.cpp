@@ -18,19 +18,11 @@ namespace {
 Seconds time_of(const hardware::ClusterSpec& cluster, std::int64_t gpus, program::CollectiveOp op,
                 double bytes, bool steps) {
   return tests::in_child([&] {
-           plan::ParallelPlan plan;
-           plan.gpus = plan.tensor_parallel = gpus;
-           program::Program program;
-           program::Instruction instruction;
-           instruction.op = program::Opcode::kCollective;
-           instruction.group = program::GroupKind::kTensor;
-           instruction.collective = op;
-           instruction.amount = bytes;
-           program.stream(program::Stream::kCompute).push_back(instruction);
            folding::FoldOptions fold;
            fold.fold = false;
            fold.separate_flows = steps;
-           const program::Job job = folding::build_job(plan, cluster, false, {program}, fold);
+           const program::Job job = folding::build_job(tests::one_group(gpus), cluster, false,
+                                                       {tests::lone_collective(op, bytes)}, fold);
            ExecutorOptions options;
            options.closed_form_collectives = false;
            options.ring_steps = steps;
