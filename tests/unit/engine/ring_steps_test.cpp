@@ -82,6 +82,27 @@ TEST(RingSteps, AgreeWithFlowsAcrossNodes) {
   }
 }
 
+/// In single steps P parts circulate over P edges. A step takes as long as the slowest edge sends, or as a
+/// part needs per edge on its way round, latencies included, whichever is more (the largest cycle mean of a
+/// max-plus recursion); the last part's latency follows. With two GPUs in a node no two flows share a link.
+TEST(RingSteps, TakeTheLargestCycleMeanAcrossNodes) {
+  hardware::ClusterSpec pairs = cluster();
+  pairs.gpus_per_node = pairs.nics_per_node = 2;
+  pairs.fabric.switch_latency = 0;
+  for (const std::int64_t gpus : {4, 8, 16, 32}) {
+    for (const double bytes : {1 << 20, 1 << 22, 1 << 24, 1 << 28}) {
+      const auto members = static_cast<double>(gpus);
+      const double part = bytes / 2 / members;
+      const double inside = part / 100e9;
+      const double between = part / 10e9;
+      const double round = (inside + 1e-6 + between + 3e-6) / 2;
+      const double expected = 5e-6 + 2 * (members - 1) * std::max(between, round) + 3e-6;
+      const double step = time_of(pairs, gpus, program::CollectiveOp::kAllReduce, bytes, true);
+      EXPECT_NEAR(step / expected, 1.0, 0.02) << gpus << " " << bytes;
+    }
+  }
+}
+
 /// A whole training step with contention: several rings through one NIC, pipeline transfers beside them.
 TEST(RingSteps, AgreeWithFlowsInATrainingStep) {
   hardware::ClusterSpec shared = cluster();
