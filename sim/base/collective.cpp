@@ -7,7 +7,8 @@
 namespace trainsim {
 
 const char* to_string(Algorithm algorithm) {
-  static constexpr std::array<const char*, 4> names = {"ring", "tree", "in-switch", "pairs"};
+  static constexpr std::array<const char*, 7> names = {"ring",       "tree",         "in-switch", "nvls-tree",
+                                                       "in-network", "hierarchical", "pairs"};
   return names[static_cast<std::size_t>(algorithm)];
 }
 

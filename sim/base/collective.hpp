@@ -12,10 +12,18 @@ enum class Algorithm : std::uint8_t {
   kTree,
   /// The switch of a node adds up what the members send it (NVLink SHARP); all-reduces only.
   kInSwitch,
+  /// The same inside each node, and two binary trees over the nodes; all-reduces only.
+  kNvlsTree,
+  /// The switches between nodes add up what the nodes send them (SHARP); all-reduces only.
+  kInNetwork,
+  /// One after the other: reduce-scatter inside each node, all-reduce between nodes of the share that each
+  /// member then holds, all-gather inside each node; all-reduces only, and never unless forced.
+  kHierarchical,
   /// Members send to each other directly: all-to-all, and shifts around a ring.
   kPairs,
 };
-/// Name for configurations and tables: "ring", "tree", "in-switch", "pairs".
+/// Name for configurations and tables: "ring", "tree", "in-switch", "nvls-tree", "in-network",
+/// "hierarchical", "pairs".
 const char* to_string(Algorithm algorithm);
 
 /// How NCCL puts bytes on the wire.

@@ -18,7 +18,10 @@ using hardware::LinkSpec;
 const Words<std::optional<Algorithm>> kAlgorithms = {{"auto", std::nullopt},
                                                      {"ring", Algorithm::kRing},
                                                      {"tree", Algorithm::kTree},
-                                                     {"in-switch", Algorithm::kInSwitch}};
+                                                     {"in-switch", Algorithm::kInSwitch},
+                                                     {"nvls-tree", Algorithm::kNvlsTree},
+                                                     {"in-network", Algorithm::kInNetwork},
+                                                     {"hierarchical", Algorithm::kHierarchical}};
 const Words<std::optional<WireProtocol>> kProtocols = {{"auto", std::nullopt},
                                                        {"simple", WireProtocol::kSimple},
                                                        {"ll", WireProtocol::kLl},
@@ -88,22 +91,51 @@ void read_power(Section& section, GpuSpec& gpu) {
 }
 
 /// What is forced must be possible somewhere in the cluster.
+void check_algorithm(Section& section, const ClusterSpec& spec) {
+  const auto needs = [&section](bool there, const std::string& what) {
+    if (there) return;
+    section.fail("algorithm", "needs " + what + ", which this cluster lacks; give it, or write auto");
+  };
+  const auto only_simple = [&section, &spec] {
+    if (spec.forced_protocol.value_or(WireProtocol::kSimple) == WireProtocol::kSimple) return;
+    section.fail("protocol", std::string("contradicts algorithm: ") + to_string(*spec.forced_algorithm) +
+                                 ", which has the simple protocol only; write simple or auto");
+  };
+  switch (spec.forced_algorithm.value_or(Algorithm::kRing)) {
+    case Algorithm::kInSwitch:
+      needs(spec.intra_node.nvls_bandwidth > 0, "intra_node.nvls_bandwidth");
+      return only_simple();
+    case Algorithm::kNvlsTree:
+      needs(spec.intra_node.nvls_bandwidth > 0, "intra_node.nvls_bandwidth");
+      needs(spec.nics_per_node > 1, "nics_per_node of 2 at least");
+      return only_simple();
+    case Algorithm::kInNetwork:
+      needs(spec.fabric.in_network_reduction, "fabric.in_network_reduction: true");
+      return only_simple();
+    case Algorithm::kHierarchical:
+      needs(spec.gpus_per_node > 1, "gpus_per_node of 2 at least");
+      needs(spec.nics_per_node > 0, "nics_per_node of 1 at least");
+      return only_simple();
+    case Algorithm::kRing:
+    case Algorithm::kTree:
+    case Algorithm::kPairs:
+      return;
+  }
+}
+
 void read_collectives(Section& cluster, ClusterSpec& spec) {
   std::optional<Section> section = cluster.mapping("collectives", false);
   if (!section) return;
   spec.forced_algorithm = section->defaulted("algorithm", as_choice(kAlgorithms), "auto");
   spec.forced_protocol = section->defaulted("protocol", as_choice(kProtocols), "auto");
-  const auto needs = [&section](const char* key, bool there, const std::string& constant) {
+  check_algorithm(*section, spec);
+  const auto needs = [&section](bool there, const std::string& constant) {
     if (there) return;
-    section->fail(key, "needs " + constant + ", which this cluster lacks; give it, or write auto");
+    section->fail("protocol", "needs " + constant + ", which this cluster lacks; give it, or write auto");
   };
   const LinkSpec& link = spec.intra_node;
-  if (spec.forced_algorithm == Algorithm::kInSwitch)
-    needs("algorithm", link.nvls_bandwidth > 0, "intra_node.nvls_bandwidth");
-  if (spec.forced_protocol == WireProtocol::kLl)
-    needs("protocol", link.ll_bandwidth > 0, "intra_node.ll_bandwidth");
-  if (spec.forced_protocol == WireProtocol::kLl128)
-    needs("protocol", link.ll128_latency > 0, "intra_node.ll128_latency");
+  if (spec.forced_protocol == WireProtocol::kLl) needs(link.ll_bandwidth > 0, "intra_node.ll_bandwidth");
+  if (spec.forced_protocol == WireProtocol::kLl128) needs(link.ll128_latency > 0, "intra_node.ll128_latency");
   section->finish();
 }
 

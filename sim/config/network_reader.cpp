@@ -408,6 +408,10 @@ void read_fabric(Section& cluster, ClusterSpec& spec, bool required) {
   if (fabric.kind == FabricKind::kTorus) read_torus(*section, spec);
   fabric.background_load = section->defaulted("background_load", as_number({0.0, 0.99, true}), "0");
   fabric.switch_latency = section->required("switch_latency", as_quantity(Dimension::kTime, kTime));
+  fabric.in_network_reduction = section->defaulted("in_network_reduction", as_flag(), "false");
+  if (fabric.in_network_reduction && fabric.kind == FabricKind::kTorus)
+    section->fail("in_network_reduction",
+                  "a torus has no switches that could add up; write false, or another kind of fabric");
   section->finish();
 }
 

@@ -6,6 +6,18 @@
 
 namespace trainsim::engine {
 
+namespace {
+
+/// Time of all phases, of which `sending` says how long their bytes take.
+template <class Sending>
+Seconds total(const program::CollectiveCost& cost, Sending sending) {
+  Seconds time = 0;
+  for (const program::Phase& phase : cost.phases) time += phase.delay + sending(phase);
+  return time;
+}
+
+}  // namespace
+
 double whole_bytes(double bytes) {
   return bytes <= 0 ? 0.0 : std::max(1.0, std::round(bytes));
 }
@@ -31,26 +43,30 @@ program::MemberLinks member_links(const program::Job& job, const program::Group&
 
 Seconds lone_collective_time(const program::Job& job, const program::Group& group,
                              const program::CollectiveCost& cost) {
-  Seconds longest = 0;
-  for (const program::RingFlow& ring : group.flows) {
-    for (const program::Hop& hop : ring.flow.route) {
-      const double crossing = cost.inside * hop.inside_load + cost.between * hop.between_load;
-      longest = std::max(longest, whole_bytes(crossing) / job.links[hop.link].bandwidth);
+  return total(cost, [&](const program::Phase& phase) {
+    Seconds longest = 0;
+    for (const program::RingFlow& ring : group.flows) {
+      for (const program::Hop& hop : ring.flow.route) {
+        const double crossing = phase.inside * hop.inside_load + phase.between * hop.between_load;
+        longest = std::max(longest, whole_bytes(crossing) / job.links[hop.link].bandwidth);
+      }
     }
-  }
-  return cost.delay + longest;
+    return longest;
+  });
 }
 
 Seconds private_collective_time(const program::Job& job, const program::Group& group,
                                 const program::CollectiveCost& cost) {
-  Seconds longest = 0;
-  for (const program::RingFlow& ring : group.flows) {
-    for (const program::Hop& hop : ring.flow.route) {
-      const BytesPerSecond rate = job.links[hop.link].capacity() / static_cast<double>(hop.weight);
-      longest = std::max(longest, whole_bytes(cost.bytes_of(ring)) / rate);
+  return total(cost, [&](const program::Phase& phase) {
+    Seconds longest = 0;
+    for (const program::RingFlow& ring : group.flows) {
+      for (const program::Hop& hop : ring.flow.route) {
+        const BytesPerSecond rate = job.links[hop.link].capacity() / static_cast<double>(hop.weight);
+        longest = std::max(longest, whole_bytes(phase.bytes_of(ring)) / rate);
+      }
     }
-  }
-  return cost.delay + longest;
+    return longest;
+  });
 }
 
 std::vector<bool> private_groups(const program::Job& job) {

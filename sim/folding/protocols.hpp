@@ -7,9 +7,9 @@
 
 namespace trainsim::folding {
 
-/// NCCL's protocols for a group of `size` members on `nodes` nodes. `inside` and `between` are the largest
-/// latencies of its routes inside a node and between nodes; they hold for the Simple protocol, and are
-/// shortened for the others by what their links save.
+/// NCCL's protocols, and a hierarchical one if it is forced, for a group of `size` members on `nodes` nodes.
+/// `inside` and `between` are the largest latencies of its routes inside a node and between nodes; they hold
+/// for the Simple protocol, and are shortened for the others by what their links save.
 std::vector<program::Protocol> protocols_of(const hardware::ClusterSpec& cluster, std::int64_t size,
                                             std::int64_t nodes, Seconds inside, Seconds between);
 

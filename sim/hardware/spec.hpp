@@ -180,6 +180,8 @@ struct FabricSpec {
   std::uint64_t seed = 0;
   /// Latency of one switch-to-switch hop.
   Seconds switch_latency = 0;
+  /// Whether switches add up what passes through them in an all-reduce (SHARP), and NCCL lets them.
+  bool in_network_reduction = false;
   /// Nodes that switches of a given radix can connect; 0 = any number.
   std::int64_t max_nodes = 0;
   /// Dragonfly: routers in a group; effective bandwidth between two routers of a group and between two

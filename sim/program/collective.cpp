@@ -23,31 +23,15 @@ constexpr std::array<SizeFactors, 3> kTreeFactors = {
                   .6, .6, .6, .6, .8, .9, .9, .9, .9, 1., 1., 1.}}};
 constexpr double kSmallestSize = 64;
 
-double whole_log2(std::int64_t value) {
-  return std::floor(std::log2(static_cast<double>(value)));
-}
-
-Seconds ring_latency(const Group& group, const Protocol& protocol, CollectiveOp op) {
-  const std::int64_t between = ring_steps(op, group.nodes);
-  const std::int64_t inside = ring_steps(op, group.size) - between;
-  return static_cast<double>(inside) * protocol.step_latency +
-         static_cast<double>(between) * protocol.node_step_latency;
-}
-
-Seconds tree_latency(const Group& group, const Protocol& protocol) {
-  const double chain = static_cast<double>(group.size) / static_cast<double>(group.nodes) - 1.0;
-  return 2.0 * (chain * protocol.step_latency + whole_log2(group.nodes) * protocol.node_step_latency);
-}
-
 /// Whether members send to each other directly, instead of passing data on.
 bool by_messages(CollectiveOp op) {
   return op == CollectiveOp::kAllToAll || op == CollectiveOp::kRingShift;
 }
 
-/// Bytes on the wire per byte of data, or as many as make a member as slow as its limit.
-double inflation(const Protocol& protocol, BytesPerSecond rate) {
-  const bool limited = protocol.limit > 0 && std::isfinite(rate);
-  return std::max(protocol.inflation, limited ? rate / protocol.limit : 0.0);
+double sum(const std::vector<Phase>& phases, double Phase::*part) {
+  double total = 0;
+  for (const Phase& phase : phases) total += phase.*part;
+  return total;
 }
 
 }  // namespace
@@ -73,8 +57,24 @@ double tree_efficiency(WireProtocol wire, double bytes) {
   return factors[below] + (next - factors[below]) * (place - std::floor(place));
 }
 
-double CollectiveCost::bytes_of(const RingFlow& flow) const {
+double Phase::bytes_of(const RingFlow& flow) const {
   return (flow.between_nodes ? between : inside) * flow.share;
+}
+
+Seconds CollectiveCost::delay() const {
+  return sum(phases, &Phase::delay);
+}
+
+double CollectiveCost::inside() const {
+  return sum(phases, &Phase::inside);
+}
+
+double CollectiveCost::between() const {
+  return sum(phases, &Phase::between);
+}
+
+double CollectiveCost::bytes_of(const RingFlow& flow) const {
+  return Phase{0, inside(), between()}.bytes_of(flow);
 }
 
 BytesPerSecond MemberLinks::rate() const {
@@ -89,47 +89,14 @@ Seconds MemberLinks::time(double inside, double between) const {
 }
 
 Seconds CollectiveCost::lone_time(const MemberLinks& links) const {
-  return delay + links.time(inside, between);
-}
-
-CollectiveCost protocol_cost(const Group& group, const Protocol& protocol, CollectiveOp op, double bytes,
-                             const MemberLinks& links) {
-  CollectiveCost cost{protocol.base_latency,
-                      0,
-                      0,
-                      protocol.algorithm,
-                      protocol.wire,
-                      protocol.base_latency,
-                      protocol.step_latency,
-                      protocol.node_step_latency};
-  switch (protocol.algorithm) {
-    case Algorithm::kRing:
-    case Algorithm::kPairs:
-      cost.inside = cost.between = bytes_per_member(op, group.size, bytes);
-      cost.delay += ring_latency(group, protocol, op);
-      break;
-    case Algorithm::kTree:
-      // Each member passes the tensor up and the sum down.
-      cost.inside = 2.0 * bytes / tree_efficiency(protocol.wire, bytes);
-      cost.between = group.nodes == 2 ? cost.inside / 2.0 : cost.inside;
-      cost.delay += tree_latency(group, protocol);
-      break;
-    case Algorithm::kInSwitch:
-      // Every member sends its tensor to the switch, and its share of the sum to all (NVLink SHARP).
-      cost.inside = cost.between = bytes * (1.0 + 1.0 / static_cast<double>(group.size));
-      cost.delay +=
-          cost.inside * protocol.pipeline_bytes / (bytes + protocol.pipeline_bytes) / protocol.limit;
-      break;
-  }
-  const double factor = inflation(protocol, links.rate());
-  cost.inside *= factor;
-  cost.between *= factor;
-  return cost;
+  Seconds time = 0;
+  for (const Phase& phase : phases) time += phase.delay + links.time(phase.inside, phase.between);
+  return time;
 }
 
 CollectiveCost collective_cost(const Group& group, CollectiveOp op, double bytes, const MemberLinks& links) {
   const double plain = bytes_per_member(op, group.size, bytes);
-  CollectiveCost best{0, plain, plain};
+  CollectiveCost best{{{0, plain, plain}}};
   Seconds best_time = std::numeric_limits<double>::infinity();
   for (const Protocol& protocol : group.protocols) {
     const bool usable = op == CollectiveOp::kAllReduce

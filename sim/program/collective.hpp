@@ -23,9 +23,11 @@ struct Protocol {
   /// What each step adds inside a node and between nodes.
   Seconds step_latency = 0;
   Seconds node_step_latency = 0;
-  /// Bytes on the wire per byte of data.
+  /// Bytes on the wire per byte of data; of a reduction in the network and of hierarchical all-reduces inside
+  /// nodes only.
   double inflation = 1.0;
-  /// Rate that a member can't exceed; 0 = that of its links.
+  /// Rate that a member can't exceed; 0 = that of its links. Of reductions in a node's switch inside nodes
+  /// only.
   BytesPerSecond limit = 0;
   /// Bytes that must be on the way before data moves at full rate.
   double pipeline_bytes = 0;
@@ -56,12 +58,21 @@ struct MemberLinks {
   Seconds time(double inside, double between) const;
 };
 
-/// What a collective costs with one protocol: time before its first byte moves at full rate, and bytes that
-/// each member then sends inside nodes and between nodes, as if it had one flow of each kind.
-struct CollectiveCost {
+/// A part of a collective in which all members send at once: time before its first byte moves at full rate,
+/// and bytes that each member then sends inside nodes and between nodes, as if it had one flow of each kind.
+struct Phase {
   Seconds delay = 0;
   double inside = 0;
   double between = 0;
+
+  /// Bytes that a flow of the group carries.
+  double bytes_of(const RingFlow& flow) const;
+};
+
+/// What a collective costs with one protocol.
+struct CollectiveCost {
+  /// One after the other: hierarchical all-reduces have three, all else has one.
+  std::vector<Phase> phases;
   Algorithm algorithm = Algorithm::kRing;
   WireProtocol wire = WireProtocol::kSimple;
   /// What the delay is made of: a fixed part, and what a step adds inside a node and between nodes.
@@ -69,6 +80,10 @@ struct CollectiveCost {
   Seconds step_latency = 0;
   Seconds node_step_latency = 0;
 
+  /// Of all phases together.
+  Seconds delay() const;
+  double inside() const;
+  double between() const;
   /// Bytes that a flow of the group carries.
   double bytes_of(const RingFlow& flow) const;
   /// Time with nothing else on the network.
@@ -77,7 +92,9 @@ struct CollectiveCost {
 /// Of a ring's steps as many as a ring over the nodes alone would have cross between nodes, the rest stay
 /// inside. A tree goes up and down the chain of each node and log2 of the nodes. Each node is an inner node
 /// of one of its two trees and a leaf of the other, and so sends as much as in a ring; of two nodes each only
-/// sends half of the tensor up and half of the sum down (NCCL's tuning model, src/graph/tuning.cc).
+/// sends half of the tensor up and half of the sum down (NCCL's tuning model, src/graph/tuning.cc). Where a
+/// switch adds up, a member sends it the tensor, and its share of the sum to all. Switches between nodes get
+/// the sum of a node from it, and send it the sum of all.
 CollectiveCost protocol_cost(const Group& group, const Protocol& protocol, CollectiveOp op, double bytes,
                              const MemberLinks& links);
 /// The protocol that would be fastest with nothing else on the network, as NCCL chooses.

@@ -55,7 +55,7 @@ std::string bandwidth(double bytes_per_second) {
 }
 
 std::string line(const Bench& bench, const BenchRow& row) {
-  std::string text = pad_left(bytes_text(row.bytes), 12) + "  " + pad_right(to_string(row.algorithm), 10) +
+  std::string text = pad_left(bytes_text(row.bytes), 12) + "  " + pad_right(to_string(row.algorithm), 14) +
                      pad_right(to_string(row.protocol), 9) + pad_left(duration(row.time), 10) +
                      pad_left(bandwidth(algorithm_bandwidth(row)), 10) +
                      pad_left(bandwidth(bus_bandwidth(bench, row)), 10);
@@ -78,7 +78,7 @@ double bus_bandwidth(const Bench& bench, const BenchRow& row) {
 std::string to_text(const Bench& bench) {
   std::string text = std::string(program::to_string(bench.op)) + " over " + where(bench) +
                      ", nothing else on the network\n\n";
-  text += pad_left("size", 12) + "  " + pad_right("algorithm", 10) + pad_right("protocol", 9) +
+  text += pad_left("size", 12) + "  " + pad_right("algorithm", 14) + pad_right("protocol", 9) +
           pad_left("time", 10) + pad_left("algbw", 10) + pad_left("busbw", 10);
   if (is_compared(bench)) text += pad_left("measured", 12) + pad_left("error", 10);
   text += "\n";

@@ -130,6 +130,7 @@ std::string fabric_text(const TopologyReport& report) {
     text += fabric.spreading == hardware::Spreading::kEcmp ? "; each flow on one path (ECMP)"
                                                            : "; traffic spread evenly";
   }
+  if (fabric.in_network_reduction) text += "; switches add up (SHARP)";
   if (fabric.background_load > 0) text += "; other jobs take " + percent(fabric.background_load);
   return text;
 }

@@ -93,6 +93,50 @@ class Bench(unittest.TestCase):
         self.assertEqual(forced["algorithm"], "ring")
         self.assertGreater(forced["time_s"], small["time_s"])
 
+    def test_a_hierarchical_all_reduce_follows_its_closed_form(self):
+        # Three quarters of 1 GB at 100 GB/s and back, after 10 + 3 us each; between two nodes a quarter of it at 10
+        # GB/s, 2 * 1 / 2 times, after 10 us and two steps of 4 us.
+        (row,) = self.rows("--gpus", 8, "--sizes", "1 GB", "--set", "cluster.collectives.algorithm=hierarchical")
+        self.assertEqual(row["algorithm"], "hierarchical")
+        self.assertAlmostEqual(row["time_s"] / (2 * (7.5e-3 + 13e-6) + 25e-3 + 18e-6), 1, delta=1e-6)
+
+    def test_switches_of_the_fabric_add_up(self):
+        # A quarter of 1 GB at 10 GB/s. CollNet starts 8.4 us earlier, takes twice a step of 1.3 us and 3 members of
+        # 0.4 us in the node, and 4 + 17 us between nodes.
+        (row,) = self.rows("--gpus", 8, "--sizes", "1 GB", "--set", "cluster.fabric.in_network_reduction=true")
+        self.assertEqual(row["algorithm"], "in-network")
+        self.assertAlmostEqual(row["time_s"] / (25e-3 + 1.6e-6 + 2 * 2.5e-6 + 21e-6), 1, delta=1e-6)
+
+    def published(self, cluster, gpus, sizes, *overrides):
+        flags = [word for override in overrides for word in ("--set", "cluster." + override)]
+        done = run("--cluster", cluster, "--gpus", gpus, "--sizes", sizes, *flags, "--format", "json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)["rows"]
+
+    def test_published_all_reduces_of_nvls_trees(self):
+        # Two nodes of 8 H20, whose NVLink is that of the H100 (nccl issue 1244).
+        rows = self.published("dgx-h100", 16, "4 MiB..64 MiB", "collectives.algorithm=nvls-tree")
+        for row, measured in zip(rows, (127.6e-6, 146.5e-6, 203.0e-6, 298.5e-6, 467.9e-6), strict=True):
+            self.assertEqual(row["algorithm"], "nvls-tree")
+            self.assertLess(abs(row["time_s"] / measured - 1), 0.10, row)
+        # Two nodes of 8 H800 with 8 ports of 100 Gb/s each (nccl-tests issue 153); of 8 H100 with 8 of 400 Gb/s (nccl
+        # issue 1221); many of these (GTC 2024, in nccl issue 1649).
+        for cluster, gpus, nic, measured in (("hgx-h800", 16, "edr-100", 161), ("dgx-h100", 16, "ndr-400", 430),
+                                             ("dgx-h100", 512, "ndr-400", 375)):
+            (row,) = self.published(cluster, gpus, "8 GiB", "collectives.algorithm=nvls-tree", "nic=" + nic)
+            self.assertLess(abs(row["busbw_GBps"] / measured - 1), 0.10, row)
+
+    def test_published_all_reduces_of_switches_that_add_up(self):
+        # H100 (nccl issue 1219); A100 with 8 ports and with 4, where 110 and 80 GB/s are a rule of thumb of NCCL's
+        # authors (nccl issue 320).
+        sharp = "fabric.in_network_reduction=true"
+        (row,) = self.published("dgx-h100", 256, "8 GiB", sharp)
+        self.assertLess(abs(row["busbw_GBps"] / 480 - 1), 0.10, row)
+        for nics, measured in ((8, 110), (4, 80)):
+            (row,) = self.published("dgx-a100-80gb", 256, "8 GiB", sharp, f"nics_per_node={nics}")
+            self.assertEqual(row["algorithm"], "in-network")
+            self.assertLess(abs(row["algbw_GBps"] / measured - 1), 0.15, row)
+
     def test_overrides_change_the_cluster(self):
         (slow,) = self.rows("--sizes", "1 GB", "--set", "cluster.intra_node.bandwidth=50 GB/s")
         self.assertAlmostEqual(slow["time_s"], 30e-3 + 16e-6, places=9)
@@ -134,6 +178,8 @@ class Bench(unittest.TestCase):
                 (("--cluster", self.cluster, "--set", "gpus=4"), "only what is below cluster can be set"),
                 (("--cluster", self.cluster, "--set", "cluster.collectives.algorithm=in-switch"),
                  "needs intra_node.nvls_bandwidth, which this cluster lacks"),
+                (("--cluster", self.cluster, "--set", "cluster.collectives.algorithm=in-network"),
+                 "needs fabric.in_network_reduction: true, which this cluster lacks"),
                 (("--cluster", self.cluster, "--set", "cluster.collectives.algorithm=rings"), "ring")):
             done = run(*arguments)
             self.assertEqual((done.returncode, done.stdout), (2, ""), arguments)

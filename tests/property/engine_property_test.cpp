@@ -66,6 +66,17 @@ void share_sequences(Case& random) {
     plan.context_communication = plan::ContextCommunication::kP2p;
 }
 
+/// Algorithms of all-reduces: what is fastest, or any that is forced.
+void choose_algorithm(hardware::ClusterSpec& cluster) {
+  if (cluster.intra_node_kind == hardware::IntraNodeKind::kSwitch)
+    cluster.intra_node.nvls_bandwidth = *rc::gen::element(0.0, 80e9);
+  cluster.fabric.in_network_reduction = *rc::gen::arbitrary<bool>();
+  if (*rc::gen::arbitrary<bool>()) return;
+  cluster.forced_algorithm =
+      *rc::gen::element(Algorithm::kRing, Algorithm::kTree, Algorithm::kInSwitch, Algorithm::kNvlsTree,
+                        Algorithm::kInNetwork, Algorithm::kHierarchical);
+}
+
 Case random_case() {
   const auto tensor = *rc::gen::element<std::int64_t>(1, 2, 4, 8);
   const auto pipeline = *rc::gen::element<std::int64_t>(1, 2, 4);
@@ -89,6 +100,7 @@ Case random_case() {
       hardware::IntraNodeKind::kSwitch, hardware::IntraNodeKind::kPcie, hardware::IntraNodeKind::kMesh);
   random.cluster.pcie_tree = {*rc::gen::element<std::int64_t>(0, 2, 4), 2, 40e9, 30e9,
                               *rc::gen::arbitrary<bool>()};
+  choose_algorithm(random.cluster);
   random.plan.order =
       *rc::gen::element(plan::kTensorDataPipeline, plan::kTensorPipelineData,
                         plan::RankOrder{plan::Axis::kPipeline, plan::Axis::kData, plan::Axis::kTensor});

@@ -80,6 +80,23 @@ program::MemberLinks links_of(BytesPerSecond inside, BytesPerSecond between) {
   return {{{1.0 / inside, 0.0}, {0.0, 1.0 / between}}};
 }
 
+program::Program lone_collective(program::CollectiveOp op, double bytes) {
+  program::Instruction instruction;
+  instruction.op = program::Opcode::kCollective;
+  instruction.group = program::GroupKind::kTensor;
+  instruction.collective = op;
+  instruction.amount = bytes;
+  program::Program program;
+  program.stream(program::Stream::kCompute).push_back(instruction);
+  return program;
+}
+
+plan::ParallelPlan one_group(std::int64_t gpus) {
+  plan::ParallelPlan plan;
+  plan.gpus = plan.tensor_parallel = gpus;
+  return plan;
+}
+
 program::Job make_job(const model::ModelSpec& model, const hardware::ClusterSpec& cluster,
                       const plan::ParallelPlan& plan, const JobOptions& options) {
   const schedule::Schedule schedule = schedule::build(plan);

@@ -22,6 +22,11 @@ plan::ParallelPlan small_plan(std::int64_t gpus, std::int64_t tensor, std::int64
 /// Links of a rate inside nodes, and others of a rate between them.
 program::MemberLinks links_of(BytesPerSecond inside, BytesPerSecond between);
 
+/// One collective over a tensor of `bytes` in the tensor-parallel group, and nothing else.
+program::Program lone_collective(program::CollectiveOp op, double bytes);
+/// Tensor parallelism over all of `gpus` GPUs.
+plan::ParallelPlan one_group(std::int64_t gpus);
+
 /// What becomes of an input on its way to an executor.
 struct JobOptions {
   bool fold = true;

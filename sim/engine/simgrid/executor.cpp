@@ -125,6 +125,7 @@ class StreamActor {
   void compute(const Instruction& instruction);
   void collective(const Instruction& instruction);
   void run_collective(std::size_t index, const Instruction& instruction);
+  void run_phase(std::size_t index, const program::Phase& phase);
   void send(const Instruction& instruction);
   void receive(const Instruction& instruction);
   void wait(const Instruction& instruction);
@@ -222,7 +223,6 @@ void StreamActor::collective(const Instruction& instruction) {
 
 /// The last member to arrive drives the flows of all, and sets the end.
 void StreamActor::run_collective(std::size_t index, const Instruction& instruction) {
-  const program::Group& group = shared_.job.groups[index];
   GroupState& state = shared_.groups[index];
   ++shared_.timeline.activities;
   const LoneCost& known = shared_.costs.of(index, instruction.collective, instruction.amount);
@@ -238,10 +238,17 @@ void StreamActor::run_collective(std::size_t index, const Instruction& instructi
     state.end = sg4::Engine::get_clock();
     return;
   }
-  sg4::this_actor::sleep_for(cost.delay);
+  for (const program::Phase& phase : cost.phases) run_phase(index, phase);
+  state.end = sg4::Engine::get_clock();
+}
+
+/// All flows at once, until the last has ended.
+void StreamActor::run_phase(std::size_t index, const program::Phase& phase) {
+  const program::Group& group = shared_.job.groups[index];
+  sg4::this_actor::sleep_for(phase.delay);
   std::vector<sg4::CommPtr> flows;
   for (std::size_t i = 0; i < group.flows.size(); ++i) {
-    const double bytes = whole_bytes(cost.bytes_of(group.flows[i]));
+    const double bytes = whole_bytes(phase.bytes_of(group.flows[i]));
     if (bytes <= 0) continue;
     ++shared_.timeline.activities;
     flows.push_back(sg4::Comm::sendto_async(shared_.platform.host(group.members.front()),
@@ -249,7 +256,6 @@ void StreamActor::run_collective(std::size_t index, const Instruction& instructi
                                             static_cast<std::uint64_t>(bytes)));
   }
   for (const sg4::CommPtr& flow : flows) flow->wait();
-  state.end = sg4::Engine::get_clock();
 }
 
 void StreamActor::send(const Instruction& instruction) {

@@ -194,7 +194,7 @@ TEST(Folding, NetworkLatencyCountsForStepsBetweenNodesOnly) {
   // NVLink 1 us; PCIe 1, NIC 2 and three switches of 1 us; 5 us to start.
   EXPECT_NEAR(
       program::collective_cost(group, program::CollectiveOp::kAllReduce, 1e6, tests::links_of(1e9, 1e9))
-          .delay,
+          .delay(),
       5e-6 + 56 * 1e-6 + 6 * 6e-6, 1e-12);
 }
 
@@ -335,6 +335,25 @@ TEST(Folding, FoldedEqualsUnfoldedUnderContention) {
   }
 }
 
+/// The same with each algorithm of all-reduces, in groups that have several members in each node.
+TEST(Folding, FoldedEqualsUnfoldedWithEachAlgorithm) {
+  hardware::ClusterSpec cluster = tests::round_cluster();
+  cluster.nics_per_node = 4;
+  cluster.fabric.oversubscription = 3.0;
+  cluster.fabric.in_network_reduction = true;
+  cluster.intra_node.nvls_bandwidth = 80e9;
+  for (const Algorithm algorithm : {Algorithm::kRing, Algorithm::kTree, Algorithm::kNvlsTree,
+                                    Algorithm::kInNetwork, Algorithm::kHierarchical}) {
+    cluster.forced_algorithm = algorithm;
+    for (const std::int64_t gpus : {16, 32}) {
+      const plan::ParallelPlan plan = tests::small_plan(gpus, 2, 1, 1);
+      const double unfolded = step_time(cluster, plan, false, true);
+      EXPECT_NEAR(step_time(cluster, plan, true, true) / unfolded, 1.0, 1e-9)
+          << to_string(algorithm) << " " << gpus;
+    }
+  }
+}
+
 /// Protocols depend on how many nodes a group really has, not on those of the sample.
 TEST(Folding, ASampleUsesTheProtocolsOfTheWhole) {
   hardware::ClusterSpec cluster = tests::round_cluster();
@@ -350,7 +369,7 @@ TEST(Folding, ASampleUsesTheProtocolsOfTheWhole) {
   const auto bytes = [&](bool sample) {
     return program::collective_cost(group(sample), program::CollectiveOp::kAllReduce, 1e6,
                                     tests::links_of(1e9, 1e9))
-        .between;
+        .between();
   };
   EXPECT_GT(bytes(true), 0);
   EXPECT_DOUBLE_EQ(bytes(true), bytes(false));

@@ -42,8 +42,8 @@ TEST(Protocols, SmallMessagesTakeLl) {
   // 8 members, 1,000 bytes: 2 * 7 / 8 * 1000 = 1750 bytes at 10 GB/s after 40 - 1.8 + 14 * 1 us.
   const CollectiveCost cost =
       program::collective_cost(group(cluster(), 8), CollectiveOp::kAllReduce, 1000, links(100e9));
-  EXPECT_NEAR(cost.delay, 52.2e-6, kTight);
-  EXPECT_NEAR(cost.inside / 100e9, 1750 / 10e9, kTight);
+  EXPECT_NEAR(cost.delay(), 52.2e-6, kTight);
+  EXPECT_NEAR(cost.inside() / 100e9, 1750 / 10e9, kTight);
 }
 
 TEST(Protocols, MediumOnesTakeLl128) {
@@ -51,15 +51,15 @@ TEST(Protocols, MediumOnesTakeLl128) {
   // 175 us, Simple 40 + 56 + 17.5 us.
   const CollectiveCost cost =
       program::collective_cost(group(cluster(), 8), CollectiveOp::kAllReduce, 1e6, links(100e9));
-  EXPECT_NEAR(cost.delay, 73.6e-6, kTight);
-  EXPECT_NEAR(cost.inside, 1.75e6 * 128 / 120, 1e-3);
+  EXPECT_NEAR(cost.delay(), 73.6e-6, kTight);
+  EXPECT_NEAR(cost.inside(), 1.75e6 * 128 / 120, 1e-3);
 }
 
 TEST(Protocols, LargeOnesTakeSimple) {
   const CollectiveCost cost =
       program::collective_cost(group(cluster(), 8), CollectiveOp::kAllReduce, 1e9, links(100e9));
-  EXPECT_NEAR(cost.delay, 96e-6, kTight);
-  EXPECT_NEAR(cost.inside, 1.75e9, 1e-3);
+  EXPECT_NEAR(cost.delay(), 96e-6, kTight);
+  EXPECT_NEAR(cost.inside(), 1.75e9, 1e-3);
 }
 
 TEST(Protocols, PhasesCopyTheirShareOnceMore) {
@@ -67,7 +67,7 @@ TEST(Protocols, PhasesCopyTheirShareOnceMore) {
   spec.intra_node.phase_copy = 0.5;
   const auto sent = [&](std::int64_t size, std::int64_t nodes) {
     return program::collective_cost(group(spec, size, nodes), CollectiveOp::kAllGather, 1e9, links(100e9))
-        .inside;
+        .inside();
   };
   EXPECT_NEAR(sent(2, 1), 0.5e9 * 1.5, 1e-3);
   EXPECT_NEAR(sent(6, 1), 5.0 / 6 * 1e9 * 1.1, 1e-3);
@@ -81,14 +81,14 @@ TEST(Protocols, StepsOfRingsBetweenNodesHaveTheirOwnLatency) {
   spec.forced_algorithm = Algorithm::kRing;
   CollectiveCost cost = program::collective_cost(group(spec, 16, 2), CollectiveOp::kAllReduce, 1, links(1e9));
   EXPECT_EQ(cost.wire, WireProtocol::kSimple);
-  EXPECT_NEAR(cost.delay, 40e-6 + 28 * 4e-6 + 2 * 15e-6, kTight);
+  EXPECT_NEAR(cost.delay(), 40e-6 + 28 * 4e-6 + 2 * 15e-6, kTight);
   spec.nic.latency = 14e-6;
   spec.nic.ll_latency = 3e-6;
   spec.nic.ll_bandwidth = 2e9;
   cost = program::collective_cost(group(spec, 16, 2), CollectiveOp::kAllReduce, 1000, links(10e9));
   // A step between nodes takes 15 us with Simple, 11 us less with LL.
-  EXPECT_NEAR(cost.delay, 38.2e-6 + 28 * 1e-6 + 2 * 4e-6, kTight);
-  EXPECT_NEAR(cost.inside / 10e9, 1875 / 2e9, kTight);
+  EXPECT_NEAR(cost.delay(), 38.2e-6 + 28 * 1e-6 + 2 * 4e-6, kTight);
+  EXPECT_NEAR(cost.inside() / 10e9, 1875 / 2e9, kTight);
 }
 
 TEST(Protocols, SwitchesReduceForFiveMembersAndMore) {
@@ -99,12 +99,12 @@ TEST(Protocols, SwitchesReduceForFiveMembersAndMore) {
   const CollectiveCost cost =
       program::collective_cost(group(spec, 8), CollectiveOp::kAllReduce, 1e9, links(100e9));
   const double pipeline = 41e-6 * 90e9;
-  EXPECT_NEAR(cost.inside / 100e9, 1.125e9 / 90e9, 1e-9);
-  EXPECT_NEAR(cost.delay, 56.6e-6 + 1.125e9 / 90e9 * pipeline / (1e9 + pipeline), 1e-9);
+  EXPECT_NEAR(cost.inside() / 100e9, 1.125e9 / 90e9, 1e-9);
+  EXPECT_NEAR(cost.delay(), 56.6e-6 + 1.125e9 / 90e9 * pipeline / (1e9 + pipeline), 1e-9);
   // Gathers have nothing to reduce, and four members use a ring.
-  EXPECT_NEAR(program::collective_cost(group(spec, 8), CollectiveOp::kAllGather, 1e9, links(100e9)).inside,
+  EXPECT_NEAR(program::collective_cost(group(spec, 8), CollectiveOp::kAllGather, 1e9, links(100e9)).inside(),
               0.875e9, 1);
-  EXPECT_NEAR(program::collective_cost(group(spec, 4), CollectiveOp::kAllReduce, 1e9, links(100e9)).inside,
+  EXPECT_NEAR(program::collective_cost(group(spec, 4), CollectiveOp::kAllReduce, 1e9, links(100e9)).inside(),
               1.5e9, 1);
 }
 
@@ -117,7 +117,7 @@ TEST(Protocols, NoSizeIsSlowerThanALargerOne) {
   for (double bytes = 1; bytes < 1e11; bytes *= 1.1) {
     const CollectiveCost cost =
         program::collective_cost(members, CollectiveOp::kAllReduce, bytes, links(100e9));
-    const Seconds time = cost.delay + cost.inside / 100e9;
+    const Seconds time = cost.delay() + cost.inside() / 100e9;
     ASSERT_GE(time, before) << bytes;
     before = time;
   }
