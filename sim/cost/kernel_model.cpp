@@ -127,7 +127,9 @@ program::Kernel KernelModel::matmul_group(std::string name, MatmulShape shape,
   const auto count = static_cast<double>(shape.batch);
   shape.batch = 1;
   program::Kernel kernel = matmul(std::move(name), shape, output);
-  kernel.seconds = count * std::max(kernel.seconds, gpu_.group_launch_interval);
+  // They don't wait for each other, which is what the overhead stands for.
+  const Seconds each = std::max(kernel.seconds - gpu_.kernel_overhead, gpu_.group_launch_interval);
+  kernel.seconds = count * each + gpu_.kernel_overhead;
   kernel.flops *= count;
   kernel.bytes *= count;
   return kernel;

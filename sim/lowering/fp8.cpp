@@ -24,13 +24,13 @@ double fp8_element_bytes(Fp8Recipe recipe) {
 }
 
 double cast_bytes(Fp8Recipe recipe, int copies, bool at_once, bool at_hand) {
-  constexpr double kRead = 2.0;
+  constexpr double read = 2.0;
   // Whoever makes the tensor can also find its largest element.
-  const double largest = recipe == Fp8Recipe::kTensorwise && !at_hand ? kRead : 0.0;
+  const double largest = recipe == Fp8Recipe::kTensorwise && !at_hand ? read : 0.0;
   int reads = at_once ? 1 : copies;
   // The scale of a whole tensor is not known until all of it is made.
   if (at_hand && recipe != Fp8Recipe::kTensorwise) --reads;
-  return largest + reads * kRead + copies * fp8_element_bytes(recipe);
+  return largest + reads * read + copies * fp8_element_bytes(recipe);
 }
 
 double gathered_share(const plan::ParallelPlan& plan) {

@@ -85,10 +85,10 @@ class LayerBuilder {
   }
   void column_parallel_backward(Pass& pass, const char* name, const LinearShape& linear) const;
   Kernels row_parallel_backward(const char* name, const LinearShape& linear) const {
-    const Kernels inputs = book_.input_gradient(name, linear);
+    Kernels inputs = book_.input_gradient(name, linear);
     if (plan_.splits_backward()) return inputs;
     const Kernels cast = book_.cast_input_again(static_cast<double>(shapes_.tokens * linear.in));
-    return joined(joined(inputs, cast), book_.trained_gradients(name, linear));
+    return joined(joined(std::move(inputs), cast), book_.trained_gradients(name, linear));
   }
   void column_parallel_weights(Pass& pass, const char* name, const LinearShape& linear) const;
   const LinearShape& qkv() const { return linears_[0]; }
