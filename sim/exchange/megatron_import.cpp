@@ -99,6 +99,7 @@ class Megatron {
     degrees();
     batch();
     recompute();
+    activation_offload();
     numbers();
     data_parallel();
     overlap();
@@ -248,6 +249,13 @@ class Megatron {
       return out_.set("plan.recompute", std::string("selective"), origin);
     out_.set("plan.recompute", "{granularity: selective, modules: [" + modules + "]}",
              origin + ", --recompute-modules");
+  }
+
+  void activation_offload() {
+    const std::int64_t layers = arguments_.count("--cpu-offloading-num-layers").value_or(0);
+    if (layers == 0) return;
+    out_.set("plan.activation_offload", "{layers: " + std::to_string(layers) + "}",
+             "--cpu-offloading-num-layers");
   }
 
   void numbers() {
