@@ -65,6 +65,24 @@ void read_modules(Section& section, Recompute& recompute) {
     recompute.modules.*module = true;
 }
 
+/// Which passes recompute less than the others.
+void read_partial(Section& section, Recompute& recompute) {
+  for (const char* key : {"partial_micro_batches", "partial_layers"}) {
+    if (section.raw(key) != nullptr && recompute.granularity == RecomputeGranularity::kNone)
+      section.fail(key,
+                   "nothing is recomputed, by no micro-batch; remove this key, or write granularity: full");
+  }
+  const auto passes = section.optional("partial_micro_batches", as_count(kDegree));
+  const auto layers = section.optional("partial_layers", as_count({0, kLayers.most}));
+  if (section.raw("partial_layers") != nullptr && section.raw("partial_micro_batches") == nullptr)
+    section.fail(
+        "partial_layers",
+        "says what some micro-batches recompute, and not how many; add partial_micro_batches, or write "
+        "method: block with layers for all of them");
+  recompute.partial_micro_batches = passes.value_or(0);
+  recompute.partial_layers = layers.value_or(0);
+}
+
 Recompute read_recompute_mapping(Section section) {
   Recompute recompute;
   recompute.granularity = section.required("granularity", as_granularity());
@@ -81,6 +99,7 @@ Recompute read_recompute_mapping(Section section) {
     recompute.layers = section.defaulted("layers", as_count(kLayers), "1");
   }
   read_modules(section, recompute);
+  read_partial(section, recompute);
   section.finish();
   return recompute;
 }
@@ -99,6 +118,13 @@ void read_recompute(Section& section, ParallelPlan& plan) {
     plan.recompute.granularity = given.value_or(RecomputeGranularity::kNone);
     plan.recompute.automatic = !given;
   }
+}
+
+void read_activation_offload(Section& section, ParallelPlan& plan) {
+  std::optional<Section> offload = section.mapping("activation_offload", false);
+  if (!offload) return;
+  plan.offloaded_layers = offload->required("layers", as_count(kLayers));
+  offload->finish();
 }
 
 void read_lora(Section& section, ParallelPlan& plan) {
@@ -401,6 +427,7 @@ void read_plan(Section& section, ParallelPlan& plan) {
   const std::optional<std::int64_t> accumulation = read_batch(section, plan);
   read_schedule(section, plan);
   read_recompute(section, plan);
+  read_activation_offload(section, plan);
   read_lora(section, plan);
   read_sharding(section, plan);
   read_numbers(section, plan);

@@ -50,7 +50,8 @@ plan:
   virtual_pipeline: 2
   micro_batch_size: 2
   global_batch_size: 8
-  recompute: {granularity: full}
+  recompute: {granularity: full, partial_micro_batches: 1}
+  activation_offload: {}
   sharding: {stage: 3, reshard_after_forward: true}
   lora: {modules: [mlp]}
   placement: [0]

@@ -302,7 +302,7 @@ class DeepSpeed {
     if (!json_.has("activation_checkpointing")) return;
     if (json_.flag("activation_checkpointing.cpu_checkpointing").value_or(false))
       out_.remark(Reason::kUnsupported, "activation_checkpointing.cpu_checkpointing",
-                  "checkpoints stay on the GPU");
+                  "checkpoints stay on the GPU; see plan.activation_offload");
     if (json_.flag("activation_checkpointing.partition_activations").value_or(false))
       out_.remark(Reason::kUnsupported, "activation_checkpointing.partition_activations",
                   "checkpoints are kept whole on every tensor-parallel rank");

@@ -204,7 +204,15 @@ class Exporter {
 
   void recompute() {
     const plan::Recompute& recompute = plan_.recompute;
+    if (plan_.offloaded_layers > 0) add("--cpu-offloading-num-layers", plan_.offloaded_layers);
     if (recompute.granularity == plan::RecomputeGranularity::kNone) return;
+    if (plan_.offloaded_layers > 0)
+      untold("plan.activation_offload", "Megatron-LM refuses it beside recomputation");
+    if (recompute.partial_micro_batches > 0)
+      untold("plan.recompute.partial_micro_batches",
+             "num_microbatches_with_partial_activation_checkpoints has no option, only a field in the "
+             "configuration "
+             "of Megatron Core");
     add("--recompute-granularity", to_string(recompute.granularity));
     if (recompute.granularity == plan::RecomputeGranularity::kFull) {
       add("--recompute-method", to_string(recompute.method));

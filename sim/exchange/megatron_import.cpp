@@ -99,6 +99,7 @@ class Megatron {
     degrees();
     batch();
     recompute();
+    activation_offload();
     numbers();
     data_parallel();
     overlap();
@@ -265,6 +266,13 @@ class Megatron {
         "{recipe: " + (known ? recipe : "delayed") + ", parameters: " + (parameters ? "true" : "false") + "}",
         arguments_.has("--fp8-recipe") ? "--fp8-recipe" : "the default");
     return true;
+  }
+
+  void activation_offload() {
+    const std::int64_t layers = arguments_.count("--cpu-offloading-num-layers").value_or(0);
+    if (layers == 0) return;
+    out_.set("plan.activation_offload", "{layers: " + std::to_string(layers) + "}",
+             "--cpu-offloading-num-layers");
   }
 
   void numbers() {

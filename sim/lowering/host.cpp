@@ -41,6 +41,13 @@ double HostSide::parameter_bytes() const {
   return plan_.framework == Framework::kFsdp ? 4.0 : static_cast<double>(plan_.element_bytes());
 }
 
+std::uint32_t HostSide::copy_activations(double bytes, Stream direction) {
+  const char* name = direction == Stream::kToHost ? "activations to host" : "activations from host";
+  emit_.wait(direction, emit_.record(Stream::kCompute), Cause::kOffload);
+  emit_.run(direction, work(name, bytes, bytes / share_.copy), Cause::kOffload);
+  return emit_.record(direction);
+}
+
 void HostSide::copy_gradients(double parameters, Stream after, bool sums) {
   if (!updates()) return;
   const double bytes = parameters * gradient_bytes();

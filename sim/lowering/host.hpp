@@ -37,6 +37,8 @@ class HostSide {
   bool updates() const { return plan_.offload.optimizer != plan::OffloadTarget::kNone; }
   bool keeps_parameters() const { return plan_.offload.parameters != plan::OffloadTarget::kNone; }
 
+  /// Copies `bytes` of activations out, or in, once compute has come here; returns the event of its end.
+  std::uint32_t copy_activations(double bytes, program::Stream direction);
   /// Copies the gradients of `parameters` of the rank's shard out once the stream has reached this point;
   /// `sums` of earlier micro-batches are fetched before, added on the GPU and copied out.
   void copy_gradients(double parameters, program::Stream after, bool sums);

@@ -42,7 +42,7 @@ void apply_profile(std::int64_t stage, StageContext& context) {
       plan.profile.size() == 1
           ? static_cast<double>(context.model.num_layers) / static_cast<double>(plan.pipeline_parallel)
           : static_cast<double>(plan::layers_of_stage(plan, context.model, stage));
-  for (LayerPasses& layer : context.layer) {
+  const auto replace = [&](LayerPasses& layer) {
     layer.forward = profiled("forward", layer.forward, Cause::kForward, profile.forward / layers);
     const Seconds later = plan.splits_backward() ? profile.weight : 0;
     layer.backward =
@@ -50,6 +50,10 @@ void apply_profile(std::int64_t stage, StageContext& context) {
     layer.weights = profiled("weight gradients", layer.weights, Cause::kBackward, later / layers);
     // The measured backward holds the time of recomputation, but its operations depend on what is recomputed.
     layer.recompute = profiled("recomputation", layer.recompute, Cause::kRecompute, 0);
+  };
+  for (LayerPasses& layer : context.layer.passes) replace(layer);
+  if (context.whole_layer) {
+    for (LayerPasses& layer : context.whole_layer->passes) replace(layer);
   }
   context.ends.embedding_forward.clear();
   context.ends.embedding_backward.clear();
@@ -197,6 +201,33 @@ RingEstimate context_ring(const hardware::ClusterSpec& cluster, const plan::Para
   return ring;
 }
 
+namespace {
+
+LayerKinds layer_kinds(const model::ModelSpec& model, const plan::ParallelPlan& plan,
+                       const hardware::ClusterSpec& cluster, const cost::KernelModel& kernels) {
+  LayerKinds kinds;
+  const auto add = [&](model::LayerKind kind) {
+    kinds.passes.push_back(
+        layer_passes(model, plan, kernels, tensor_ring(cluster, plan), context_ring(cluster, plan), kind));
+    kinds.memory.emplace_back(layer_tape(model, plan, kind), plan.splits_backward());
+  };
+  add(model::LayerKind::kDense);
+  if (model.experts.active()) add(model::LayerKind::kExpert);
+  return kinds;
+}
+
+/// Layers of micro-batches that leave selective recomputation out, if there are such.
+std::optional<LayerKinds> whole_layer_kinds(const model::ModelSpec& model, plan::ParallelPlan plan,
+                                            const hardware::ClusterSpec& cluster,
+                                            const cost::KernelModel& kernels) {
+  const plan::Recompute recompute = std::exchange(plan.recompute, {});
+  const bool selective = recompute.granularity == plan::RecomputeGranularity::kSelective;
+  if (!selective || recompute.partial_micro_batches == 0) return std::nullopt;
+  return layer_kinds(model, plan, cluster, kernels);
+}
+
+}  // namespace
+
 std::vector<program::Program> lower(const model::ModelSpec& model, const plan::ParallelPlan& plan,
                                     const hardware::ClusterSpec& cluster,
                                     const schedule::Schedule& schedule) {
@@ -207,19 +238,14 @@ std::vector<program::Program> lower(const model::ModelSpec& model, const plan::P
                        schedule,
                        kernels,
                        Shapes(model, plan),
-                       {layer_passes(model, plan, kernels, ring, context_ring(cluster, plan))},
+                       layer_kinds(model, plan, cluster, kernels),
+                       whole_layer_kinds(model, plan, cluster, kernels),
                        build_ends(model, plan, kernels, ring),
-                       {TapeTraces(layer_tape(model, plan), plan.splits_backward())},
                        TapeTraces(embedding_tape(model, plan)),
                        TapeTraces(head_tape(model, plan), plan.splits_backward()),
                        plan::stage_layers(plan, model),
                        data_ring(cluster, plan),
                        host_share(cluster, plan)};
-  if (model.experts.active()) {
-    context.layer.push_back(
-        layer_passes(model, plan, kernels, ring, context_ring(cluster, plan), model::LayerKind::kExpert));
-    context.layer_memory.emplace_back(layer_tape(model, plan, model::LayerKind::kExpert));
-  }
   std::vector<program::Program> programs(static_cast<std::size_t>(plan.pipeline_parallel));
   for (std::int64_t stage = 0; stage < plan.pipeline_parallel; ++stage) {
     if (!plan.profile.empty()) apply_profile(stage, context);
@@ -236,6 +262,7 @@ Seconds single_gpu_time(const model::ModelSpec& model, const plan::ParallelPlan&
   single.schedule = plan::ScheduleKind::kOneFOneB;
   single.sharding = plan::Sharding::kNone;
   single.offload = {};
+  single.offloaded_layers = 0;
   const cost::KernelModel kernels = kernel_model(gpu, single);
   const auto parameters = static_cast<double>(trained_stage_parameters(model, single, 0));
   const auto fp8_copies = static_cast<double>(fp8_copied_parameters(model, single, 0));

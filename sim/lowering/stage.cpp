@@ -26,8 +26,8 @@ namespace {
 constexpr int kTransferLaunches = 8;
 
 /// Names of a layer's tensors begin with its number in the model.
-std::vector<std::vector<TapeEmitter>> layer_memory(const StageContext& context, std::int64_t stage,
-                                                   Emitter& emit) {
+std::vector<std::vector<TapeEmitter>> layer_memory(const StageContext& context, const LayerKinds& kinds,
+                                                   std::int64_t stage, Emitter& emit) {
   std::vector<std::vector<TapeEmitter>> memory(static_cast<std::size_t>(context.schedule.chunks));
   for (std::size_t chunk = 0; chunk < memory.size(); ++chunk) {
     const auto place =
@@ -35,8 +35,7 @@ std::vector<std::vector<TapeEmitter>> layer_memory(const StageContext& context, 
     const std::int64_t first = context.first_layer(place);
     for (std::int64_t layer = 0; layer < context.layers[place]; ++layer) {
       const auto kind = static_cast<std::size_t>(context.model.kind_of(first + layer));
-      memory[chunk].emplace_back(context.layer_memory[kind], "layer " + std::to_string(first + layer) + ": ",
-                                 emit);
+      memory[chunk].emplace_back(kinds.memory[kind], "layer " + std::to_string(first + layer) + ": ", emit);
     }
   }
   return memory;
@@ -63,48 +62,40 @@ StageLowering::StageLowering(const StageContext& context, std::int64_t stage, pr
                   head_parameters_per_rank(context.model, context.plan, false),
               fp8_layer_parameters(context.model, context.plan, model::LayerKind::kDense).shared},
              context.layers.front(), emit_, host_),
-      passes_(register_layers()),
+      checkpointing_(context.plan.recompute, context.schedule, stage),
+      layers_(register_layers(context.layer)),
+      whole_layers_(context.whole_layer ? register_layers(*context.whole_layer) : Layers{}),
+      activations_(context.plan, layers_of(0), layers_.memory.front(), host_, emit_),
       embedding_forward_(emit_.register_pass(context.ends.embedding_forward)),
       embedding_backward_(emit_.register_pass(context.ends.embedding_backward)),
       head_forward_(emit_.register_pass(context.ends.head_forward)),
       head_backward_(emit_.register_pass(context.ends.head_backward)),
       head_weights_(emit_.register_pass(context.ends.head_weights)),
-      layer_memory_(layer_memory(context, stage, emit_)),
       embedding_memory_(context.embedding_memory, "", emit_),
       head_memory_(context.head_memory, "", emit_) {
   program.messages = static_cast<std::uint32_t>(2 * context.schedule.chunks * context.schedule.micro_batches);
 }
 
-std::vector<StageLowering::Passes> StageLowering::register_layers() {
-  std::vector<Passes> passes;
-  passes.reserve(context_.layer.size());
-  for (const LayerPasses& layer : context_.layer) {
+StageLowering::Layers StageLowering::register_layers(const LayerKinds& kinds) {
+  Layers layers;
+  layers.passes.reserve(kinds.passes.size());
+  for (const LayerPasses& layer : kinds.passes) {
     RegisteredPass forward =
         emit_.register_pass(units_.beside_forward(layer.forward, context_.data_ring, context_.kernels));
     RegisteredPass backward =
         emit_.register_pass(units_.beside_backward(layer.backward, context_.data_ring, context_.kernels));
     RegisteredPass weights = emit_.register_pass(layer.weights);
-    passes.push_back(
+    layers.passes.push_back(
         {std::move(forward), std::move(backward), std::move(weights), emit_.register_pass(layer.recompute)});
   }
-  return passes;
+  layers.memory = layer_memory(context_, kinds, stage_, emit_);
+  return layers;
 }
 
 std::int64_t StageLowering::shared_parameters_of(std::int64_t layer) const {
   if (context_.model.kind_of(layer) == model::LayerKind::kDense) return layer_parameters_;
   return layer_parameters_per_rank(context_.model, context_.plan, model::LayerKind::kExpert) -
          expert_parameters_;
-}
-
-bool StageLowering::recomputed(std::int64_t index) const {
-  const plan::Recompute& recompute = context_.plan.recompute;
-  if (recompute.granularity != plan::RecomputeGranularity::kFull) return false;
-  return recompute.method == plan::RecomputeMethod::kUniform || index < recompute.layers;
-}
-
-bool StageLowering::checkpointed(std::int64_t index) const {
-  const plan::Recompute& recompute = context_.plan.recompute;
-  return recompute.method == plan::RecomputeMethod::kBlock || index % recompute.layers == 0;
 }
 
 std::uint32_t StageLowering::message(bool forward, std::int64_t micro_batch, std::int64_t chunk) const {
@@ -253,11 +244,10 @@ void StageLowering::emit_layers_forward(const Slot& slot) {
   for (std::int64_t layer = 0; layer < layers_of(slot.chunk); ++layer) {
     emit_.enter_layer(first_layer_of(slot.chunk) + layer);
     if (layer > 0) await_parameters(slot, layer);
-    Keep keep = Keep::kAll;
-    if (recomputed(layer)) keep = checkpointed(layer) ? Keep::kInput : Keep::kNothing;
     units_.before_forward(layer);
-    memory_of(slot.chunk, layer).forward(keep);
-    emit_.emit(passes_of(first_layer_of(slot.chunk) + layer).forward);
+    memory_of(slot, layer).forward(checkpointing_.kept(slot, layer));
+    emit_.emit(passes_of(slot, layer).forward);
+    activations_.after_forward(layer);
     units_.after_forward(layer);
   }
   emit_.enter_layer(Emitter::kNoLayer);
@@ -266,7 +256,7 @@ void StageLowering::emit_layers_forward(const Slot& slot) {
 void StageLowering::emit_backward(const Slot& slot, bool completes) {
   units_.begin_backward(slot.micro_batch);
   if (is_last(slot.chunk)) emit_head_backward(completes);
-  emit_layers_backward(slot.chunk, completes);
+  emit_layers_backward(slot, completes);
   if (is_first(slot.chunk)) {
     embedding_memory_.backward();
     emit_.emit(embedding_backward_);
@@ -296,8 +286,8 @@ void StageLowering::emit_weights(const Slot& slot, bool completes) {
   const std::int64_t first = first_layer_of(slot.chunk);
   for (std::int64_t layer = layers_of(slot.chunk) - 1; layer >= 0; --layer) {
     emit_.enter_layer(first + layer);
-    memory_of(slot.chunk, layer).weight_gradients();
-    emit_.emit(passes_of(first + layer).weights);
+    memory_of(slot, layer).weight_gradients();
+    emit_.emit(passes_of(slot, layer).weights);
     layer_gradients_ready(first + layer, completes);
   }
   emit_.enter_layer(Emitter::kNoLayer);
@@ -325,30 +315,31 @@ void StageLowering::flush_buckets() {
   flush_bucket();
 }
 
-void StageLowering::emit_layers_backward(std::int64_t chunk, bool completes) {
+void StageLowering::emit_layers_backward(const Slot& slot, bool completes) {
   const bool split = context_.plan.splits_backward();
-  const std::int64_t first = first_layer_of(chunk);
-  std::int64_t end = layers_of(chunk);
+  const std::int64_t first = first_layer_of(slot.chunk);
+  std::int64_t end = layers_of(slot.chunk);
   while (end > 0) {
     // A group is what one checkpoint brings back: the layers up to the nearest kept input.
     std::int64_t begin = end - 1;
-    const bool again = recomputed(begin);
-    while (again && !checkpointed(begin)) --begin;
+    const bool again = checkpointing_.kept(slot, begin) != Keep::kAll;
+    while (checkpointing_.kept(slot, begin) == Keep::kNothing) --begin;
     emit_.enter_layer(first + begin);
+    for (std::int64_t layer = end - 1; layer >= begin; --layer) activations_.before_backward(layer);
     // With units of their own, groups are single layers.
     units_.before_backward(begin);
     if (again) {
       for (std::int64_t layer = begin; layer < end; ++layer) {
         emit_.enter_layer(first + layer);
-        memory_of(chunk, layer).again(layer == begin);
-        emit_.emit(passes_of(first + layer).recompute);
+        memory_of(slot, layer).again(layer == begin);
+        emit_.emit(passes_of(slot, layer).recompute);
       }
     }
     for (std::int64_t layer = end - 1; layer >= begin; --layer) {
       emit_.enter_layer(first + layer);
-      TapeEmitter& memory = memory_of(chunk, layer);
+      TapeEmitter& memory = memory_of(slot, layer);
       split ? memory.input_gradients() : memory.backward();
-      emit_.emit(passes_of(first + layer).backward);
+      emit_.emit(passes_of(slot, layer).backward);
       layer_gradients_ready(first + layer, completes);
     }
     units_.after_backward(begin);

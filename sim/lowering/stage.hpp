@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <vector>
 
+#include "sim/lowering/activation_offload.hpp"
+#include "sim/lowering/checkpointing.hpp"
 #include "sim/lowering/data_exchange.hpp"
 #include "sim/lowering/emitter.hpp"
 #include "sim/lowering/ends.hpp"
@@ -15,6 +18,12 @@
 
 namespace trainsim::lowering {
 
+/// Passes and memory of layers by their kind, as far as the model has them; a kind's number is its place.
+struct LayerKinds {
+  std::vector<LayerPasses> passes;
+  std::vector<TapeTraces> memory;
+};
+
 /// Everything about a model and plan that all stages share.
 struct StageContext {
   const model::ModelSpec& model;
@@ -22,10 +31,10 @@ struct StageContext {
   const schedule::Schedule& schedule;
   const cost::KernelModel& kernels;
   Shapes shapes;
-  /// By kind of layer, as far as the model has them; a kind's number is its place.
-  std::vector<LayerPasses> layer;
+  LayerKinds layer;
+  /// The same without selective recomputation, where some micro-batches leave it out.
+  std::optional<LayerKinds> whole_layer;
   Ends ends;
-  std::vector<TapeTraces> layer_memory;
   TapeTraces embedding_memory;
   TapeTraces head_memory;
   /// Layers of each virtual stage.
@@ -57,11 +66,7 @@ class StageLowering {
   /// Weight gradients that backward has left for later.
   void emit_weights(const schedule::Slot& slot, bool completes);
   void emit_layers_forward(const schedule::Slot& slot);
-  void emit_layers_backward(std::int64_t chunk, bool completes);
-  /// Memory of a layer of a chunk.
-  TapeEmitter& memory_of(std::int64_t chunk, std::int64_t layer) {
-    return layer_memory_[static_cast<std::size_t>(chunk)][static_cast<std::size_t>(layer)];
-  }
+  void emit_layers_backward(const schedule::Slot& slot, bool completes);
   void emit_head_backward(bool completes);
   void head_gradients_ready(bool completes);
   void embedding_gradients_ready(bool completes);
@@ -95,10 +100,6 @@ class StageLowering {
   std::int64_t first_layer_of(std::int64_t chunk) const {
     return context_.first_layer(static_cast<std::size_t>(virtual_stage(chunk)));
   }
-  /// Whether layer `index` of a chunk keeps only a checkpoint.
-  bool recomputed(std::int64_t index) const;
-  /// Whether a recomputed layer's input is kept (uniform recomputation keeps one per `layers` layers).
-  bool checkpointed(std::int64_t index) const;
   std::uint32_t message(bool forward, std::int64_t micro_batch, std::int64_t chunk) const;
 
   const StageContext& context_;
@@ -113,9 +114,23 @@ class StageLowering {
     RegisteredPass weights;
     RegisteredPass recompute;
   };
-  std::vector<Passes> register_layers();
-  const Passes& passes_of(std::int64_t layer) const {
-    return passes_[static_cast<std::size_t>(context_.model.kind_of(layer))];
+  /// Layers ready to be emitted: passes by kind, memory by chunk and layer.
+  struct Layers {
+    std::vector<Passes> passes;
+    std::vector<std::vector<TapeEmitter>> memory;
+  };
+  Layers register_layers(const LayerKinds& kinds);
+  /// Layers as a slot runs number `layer` of its chunk.
+  Layers& layers_as_run(const schedule::Slot& slot, std::int64_t layer) {
+    return checkpointing_.leaves_out(slot, layer) ? whole_layers_ : layers_;
+  }
+  const Passes& passes_of(const schedule::Slot& slot, std::int64_t layer) {
+    const model::LayerKind kind = context_.model.kind_of(first_layer_of(slot.chunk) + layer);
+    return layers_as_run(slot, layer).passes[static_cast<std::size_t>(kind)];
+  }
+  TapeEmitter& memory_of(const schedule::Slot& slot, std::int64_t layer) {
+    return layers_as_run(slot, layer)
+        .memory[static_cast<std::size_t>(slot.chunk)][static_cast<std::size_t>(layer)];
   }
   /// Trained parameters of a layer that all data-parallel ranks share, and of its routed experts.
   std::int64_t shared_parameters_of(std::int64_t layer) const;
@@ -127,14 +142,15 @@ class StageLowering {
   std::int64_t layer_parameters_;
   std::int64_t expert_parameters_;
   ShardedUnits units_;
-  std::vector<Passes> passes_;
+  Checkpointing checkpointing_;
+  Layers layers_;
+  Layers whole_layers_;
+  ActivationOffload activations_;
   RegisteredPass embedding_forward_;
   RegisteredPass embedding_backward_;
   RegisteredPass head_forward_;
   RegisteredPass head_backward_;
   RegisteredPass head_weights_;
-  /// By chunk and layer.
-  std::vector<std::vector<TapeEmitter>> layer_memory_;
   TapeEmitter embedding_memory_;
   TapeEmitter head_memory_;
   std::int64_t bucket_ = 0;

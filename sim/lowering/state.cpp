@@ -7,9 +7,11 @@
 #include <set>
 #include <utility>
 
+#include "sim/lowering/checkpointing.hpp"
 #include "sim/lowering/experts.hpp"
 #include "sim/lowering/fp8.hpp"
 #include "sim/lowering/layer.hpp"
+#include "sim/lowering/layer_tape.hpp"
 #include "sim/lowering/lower.hpp"
 
 namespace trainsim::lowering {
@@ -288,13 +290,29 @@ Bytes host_state_bytes(const model::ModelSpec& model, const plan::ParallelPlan& 
   return bytes;
 }
 
+namespace {
+
+/// What the offloaded layers keep of all micro-batches in flight. There is one stage; only GPipe has more
+/// than one.
+Bytes host_activation_bytes(const model::ModelSpec& model, const plan::ParallelPlan& plan) {
+  Bytes bytes = 0;
+  for (std::int64_t layer = 0; layer < plan.offloaded_layers; ++layer) {
+    const Tape tape = layer_tape(model, plan, model.kind_of(layer));
+    const Keep keep = kept_of(plan.recompute, layer);
+    bytes += keep == Keep::kAll ? tape.kept() : keep == Keep::kInput ? tape.input_bytes() : 0;
+  }
+  return bytes * (plan.schedule == plan::ScheduleKind::kGpipe ? plan.micro_batches() : 1);
+}
+
+}  // namespace
+
 Bytes host_memory_of_fullest_node(const model::ModelSpec& model, const plan::ParallelPlan& plan,
                                   const hardware::ClusterSpec& cluster) {
-  if (!plan.offload.active()) return 0;
+  if (!plan.uses_host()) return 0;
   std::vector<Bytes> by_stage;
   by_stage.reserve(static_cast<std::size_t>(plan.pipeline_parallel));
   for (std::int64_t stage = 0; stage < plan.pipeline_parallel; ++stage)
-    by_stage.push_back(host_state_bytes(model, plan, stage));
+    by_stage.push_back(host_state_bytes(model, plan, stage) + host_activation_bytes(model, plan));
   std::map<std::int64_t, Bytes> by_node;
   Bytes most = 0;
   for (std::int64_t rank = 0; rank < plan.gpus; ++rank) {

@@ -43,7 +43,7 @@ std::vector<StateTensor> state_tensors(const model::ModelSpec& model, const plan
 /// Host memory that the offloaded state of a rank of a stage takes.
 Bytes host_state_bytes(const model::ModelSpec& model, const plan::ParallelPlan& plan, std::int64_t stage);
 
-/// The same of all ranks of the node where it is most; 0 when nothing is offloaded.
+/// That and offloaded activations of all ranks of the node where it is most; 0 when nothing is offloaded.
 Bytes host_memory_of_fullest_node(const model::ModelSpec& model, const plan::ParallelPlan& plan,
                                   const hardware::ClusterSpec& cluster);
 

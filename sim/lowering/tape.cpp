@@ -381,6 +381,23 @@ std::array<MemoryTrace, 2> Tape::split_backward() const {
   return parts;
 }
 
+namespace {
+
+/// Allocations of a trace that it does not free itself.
+MemoryTrace left_of(const MemoryTrace& trace) {
+  MemoryTrace left;
+  for (const MemoryChange& change : trace) {
+    if (change.allocates) {
+      left.push_back(change);
+    } else {
+      std::erase_if(left, [&](const MemoryChange& other) { return other.name == change.name; });
+    }
+  }
+  return left;
+}
+
+}  // namespace
+
 TapeTraces::TapeTraces(const Tape& tape, bool split)
     : forward(tape.forward()),
       forward_keeping_input(tape.has_input() ? tape.forward(Keep::kInput) : MemoryTrace{}),
@@ -388,6 +405,8 @@ TapeTraces::TapeTraces(const Tape& tape, bool split)
       again(tape.again(false)),
       again_after_kept_input(tape.has_input() ? tape.again(true) : MemoryTrace{}),
       backward(tape.backward()),
+      kept(left_of(forward)),
+      kept_input(left_of(forward_keeping_input)),
       texts(tape.names()) {
   if (split) {
     std::array<MemoryTrace, 2> parts = tape.split_backward();

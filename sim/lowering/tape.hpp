@@ -144,6 +144,9 @@ struct TapeTraces {
   MemoryTrace again;
   MemoryTrace again_after_kept_input;
   MemoryTrace backward;
+  /// Allocations that are left of a forward that keeps all, and of one that keeps its input.
+  MemoryTrace kept;
+  MemoryTrace kept_input;
   /// Of a backward in two parts.
   MemoryTrace input_gradients;
   MemoryTrace weight_gradients;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/lowering/tape_emitter.hpp"
 
+#include <numeric>
+
 namespace trainsim::lowering {
 
 void TapeEmitter::forward(Keep keep) {
@@ -16,6 +18,25 @@ void TapeEmitter::forward(Keep keep) {
 
 void TapeEmitter::again(bool input_kept) {
   emit(input_kept ? traces_->again_after_kept_input : traces_->again);
+}
+
+/// Nothing is left of a forward that lies between two checkpoints.
+const MemoryTrace& TapeEmitter::kept(Keep keep) const {
+  static const MemoryTrace nothing;
+  if (keep == Keep::kNothing) return nothing;
+  return keep == Keep::kAll ? traces_->kept : traces_->kept_input;
+}
+
+void TapeEmitter::leave(Keep keep) {
+  MemoryTrace frees = kept(keep);
+  for (MemoryChange& change : frees) change.allocates = false;
+  emit(frees);
+}
+
+Bytes TapeEmitter::kept_bytes(Keep keep) const {
+  const MemoryTrace& trace = kept(keep);
+  return std::accumulate(trace.begin(), trace.end(), Bytes{0},
+                         [](Bytes sum, const MemoryChange& change) { return sum + change.bytes; });
 }
 
 void TapeEmitter::emit(const MemoryTrace& trace) {

@@ -20,12 +20,17 @@ class TapeEmitter {
   /// Forward run again; the input is there already if it was kept.
   void again(bool input_kept);
   void backward() { emit(traces_->backward); }
+  /// What forward has kept goes, and comes back for backward; and its bytes.
+  void leave(Keep keep);
+  void come_back(Keep keep) { emit(kept(keep)); }
+  Bytes kept_bytes(Keep keep) const;
   /// Backward in two parts.
   void input_gradients() { emit(traces_->input_gradients); }
   void weight_gradients() { emit(traces_->weight_gradients); }
 
  private:
   static constexpr std::uint32_t kUnnamed = 0xffffffff;
+  const MemoryTrace& kept(Keep keep) const;
   void emit(const MemoryTrace& trace);
 
   const TapeTraces* traces_;

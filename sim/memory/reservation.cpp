@@ -2,6 +2,7 @@
 #include "sim/memory/reservation.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <vector>
 
 #include "sim/memory/live_set.hpp"
@@ -33,6 +34,23 @@ std::int32_t most_in_flight(const Program& program) {
   return most;
 }
 
+/// Whether all micro-batches allocate the same amount, so that a few of them stand for all.
+bool all_alike(const Program& program) {
+  std::vector<double> allocated;
+  std::int32_t micro_batch = -1;
+  for (const Instruction& instruction : program.stream(Stream::kCompute)) {
+    if (instruction.op == Opcode::kSlotBegin) {
+      micro_batch = program.slots[instruction.id].micro_batch;
+      allocated.resize(std::max(allocated.size(), static_cast<std::size_t>(micro_batch) + 1));
+    } else if (instruction.op == Opcode::kSlotEnd) {
+      micro_batch = -1;
+    } else if (instruction.op == Opcode::kAllocate && micro_batch >= 0) {
+      allocated[static_cast<std::size_t>(micro_batch)] += instruction.amount;
+    }
+  }
+  return std::adjacent_find(allocated.begin(), allocated.end(), std::not_equal_to<>()) == allocated.end();
+}
+
 /// Runs the memory of one program through an allocator.
 class Replay {
  public:
@@ -43,7 +61,7 @@ class Replay {
     std::int32_t last = 0;
     for (const program::SlotInfo& slot : program.slots) last = std::max(last, slot.micro_batch);
     skip_from_ = ends;
-    skip_to_ = last + 1 - ends;
+    skip_to_ = all_alike(program) ? last + 1 - ends : 0;
   }
 
   /// One step; `state` is allocated before its first slot, and only if `with_state`.

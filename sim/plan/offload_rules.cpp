@@ -11,6 +11,7 @@ namespace {
 constexpr const char* kField = "plan.sharding.offload";
 constexpr const char* kOptimizer = "plan.sharding.offload.optimizer";
 constexpr const char* kParameters = "plan.sharding.offload.parameters";
+constexpr const char* kActivations = "plan.activation_offload";
 
 /// What must be sharded, and how far, for it to be offloaded.
 void check_stage(const Facts& facts, Problems& problems) {
@@ -67,16 +68,53 @@ void check_optimizer(const Facts& facts, Problems& problems) {
                                       "momentum, or offload nothing"});
 }
 
+/// The last layer's activations are needed at once.
+void check_activations(const Facts& facts, Problems& problems) {
+  const ParallelPlan& plan = facts.plan;
+  if (plan.offloaded_layers == 0) return;
+  if (plan.pipeline_parallel > 1) {
+    problems.push_back(
+        {kActivations, "with pipeline_parallel " + text(plan.pipeline_parallel) +
+                           " is not supported by this version, nor by Megatron-LM; legal here: "
+                           "pipeline_parallel 1"});
+  }
+  const std::int64_t most = facts.model.num_layers - 1;
+  if (plan.offloaded_layers <= most) return;
+  const std::string legal = most > 0 ? "legal here: 1 to " + text(most)
+                                     : "a single layer leaves nothing to offload; remove this key";
+  problems.push_back({std::string(kActivations) + ".layers",
+                      text(plan.offloaded_layers) + " is not less than the " + text(facts.model.num_layers) +
+                          " layers of the model, of which the last stays on the GPU; " + legal});
+}
+
+/// What Megatron-LM's TransformerConfig refuses beside --cpu-offloading-num-layers.
+void check_activations_of_megatron(const Facts& facts, Problems& problems) {
+  const ParallelPlan& plan = facts.plan;
+  if (plan.offloaded_layers == 0 || plan.framework != Framework::kMegatron) return;
+  if (plan.recompute.granularity != RecomputeGranularity::kNone || plan.recompute.automatic) {
+    problems.push_back(
+        {kActivations,
+         "Megatron-LM offloads activations only without recomputation; write recompute: none, or "
+         "software.framework: deepspeed or fsdp"});
+  }
+  if (plan.launch == Launch::kCudaGraph) {
+    problems.push_back(
+        {kActivations,
+         "Megatron-LM offloads no activations from CUDA graphs; write software.launch: eager, or "
+         "remove this key"});
+  }
+}
+
 void check_host(const Facts& facts, Problems& problems) {
   const Offload& offload = facts.plan.offload;
-  if (!offload.active()) return;
+  if (!facts.plan.uses_host()) return;
   const std::optional<hardware::HostSpec>& host = facts.cluster.host;
   if (!host) {
-    problems.push_back(
-        {kField, "the cluster " + facts.cluster.name +
-                     " does not say what its hosts are; add cluster.host with memory, "
-                     "memory_bandwidth, memory_efficiency, pcie_bandwidth, uplink_bandwidth and "
-                     "pcie_efficiency"});
+    problems.push_back({offload.active() ? kField : kActivations,
+                        "the cluster " + facts.cluster.name +
+                            " does not say what its hosts are; add cluster.host with memory, "
+                            "memory_bandwidth, memory_efficiency, pcie_bandwidth, uplink_bandwidth and "
+                            "pcie_efficiency"});
     return;
   }
   const bool nvme = offload.optimizer == OffloadTarget::kNvme || offload.parameters == OffloadTarget::kNvme;
@@ -95,7 +133,10 @@ std::vector<Rule> offload_rules() {
       {{"plan.sharding"}, check_stage},
       {{"plan.sharding", "software.framework", "plan.overlap_parameter_gather"}, check_framework},
       {{"plan.sharding", "plan.optimizer"}, check_optimizer},
-      {{"plan.sharding", "cluster.host"}, check_host},
+      {{"plan.activation_offload", "plan.pipeline_parallel", "model.num_layers"}, check_activations},
+      {{"plan.activation_offload", "plan.recompute", "software.framework", "software.launch"},
+       check_activations_of_megatron},
+      {{"plan.sharding", "plan.activation_offload", "cluster.host"}, check_host},
   };
 }
 

@@ -102,6 +102,30 @@ void check_recompute(const Facts& facts, Problems& problems) {
                                                    text(most)});
 }
 
+/// Micro-batches that recompute less need a pipeline, which has several in flight, and must be less to do.
+void check_partial(const Facts& facts, Problems& problems) {
+  const ParallelPlan& plan = facts.plan;
+  const Recompute& recompute = plan.recompute;
+  if (recompute.partial_micro_batches == 0) return;
+  if (plan.pipeline_parallel == 1) {
+    problems.push_back(
+        {"plan.recompute.partial_micro_batches",
+         "with pipeline_parallel 1 a single micro-batch is in flight; write method: block with "
+         "layers, the number of layers to recompute, or pipeline_parallel of at least 2"});
+  }
+  const bool divisible = !plan.pipeline_layout.empty() || plan.virtual_stages() <= facts.model.num_layers;
+  if (!divisible) return;
+  const bool block =
+      recompute.granularity == RecomputeGranularity::kFull && recompute.method == RecomputeMethod::kBlock;
+  const std::vector<std::int64_t> layers = stage_layers(plan, facts.model);
+  const std::int64_t most = block ? recompute.layers : *std::max_element(layers.begin(), layers.end());
+  if (recompute.partial_layers < most) return;
+  problems.push_back({"plan.recompute.partial_layers",
+                      text(recompute.partial_layers) + " is not less than the " + text(most) +
+                          " layers that other micro-batches recompute of a chunk; legal here: 0 to " +
+                          text(most - 1)});
+}
+
 void check_profile(const Facts& facts, Problems& problems) {
   const ParallelPlan& plan = facts.plan;
   const auto entries = static_cast<std::int64_t>(plan.profile.size());
@@ -206,6 +230,9 @@ std::vector<Rule> pipeline_rules() {
       {{"plan.virtual_pipeline", "plan.pipeline_parallel", "plan.pipeline_layout", "model.num_layers",
         "plan.recompute"},
        check_recompute},
+      {{"plan.virtual_pipeline", "plan.pipeline_parallel", "plan.pipeline_layout", "model.num_layers",
+        "plan.recompute"},
+       check_partial},
       {{"plan.virtual_pipeline", "plan.pipeline_parallel", "plan.pipeline_layout", "model.num_layers",
         "plan.profile"},
        check_profile},

@@ -146,6 +146,12 @@ struct Recompute {
   RecomputeModules modules = {};
   /// Whether the least that fits is still to be chosen; nothing is recomputed until then.
   bool automatic = false;
+  /// Of the passes that are in flight on a stage, how many recompute no more than the first `partial_layers`
+  /// layers of their chunk, while the others do what is said above (Megatron-LM's
+  /// num_microbatches_with_partial_activation_checkpoints; Korthikanti et al. 2022, appendix C); 0 = all
+  /// passes are alike.
+  std::int64_t partial_micro_batches = 0;
+  std::int64_t partial_layers = 0;
   /// Whether recomputation is selective and of this module.
   bool repeats(bool RecomputeModules::*module) const {
     return granularity == RecomputeGranularity::kSelective && modules.*module;
@@ -190,6 +196,9 @@ struct ParallelPlan {
   /// replicas of it (FSDP's hybrid sharding). 0 = all ranks.
   std::int64_t shard_group = 0;
   Offload offload;
+  /// First layers of the model whose activations wait for backward in the host's memory; 0 = none
+  /// (Megatron-LM's --cpu-offloading-num-layers).
+  std::int64_t offloaded_layers = 0;
   ShardUnits units;
   Precision precision = Precision::kBf16;
   /// Of precision fp8.
@@ -285,6 +294,8 @@ struct ParallelPlan {
     const bool staged = sharding == Sharding::kZero2 || sharding == Sharding::kZero3;
     return shards_parameters() || (staged && offload.active());
   }
+  /// Whether anything of a GPU is on its host.
+  bool uses_host() const { return offload.active() || offloaded_layers > 0; }
   /// Whether there are several copies of sharded state.
   bool is_hybrid() const { return sharding != Sharding::kNone && shard_ranks() < data_context_ranks(); }
   /// Stages counted with chunks, p*v.

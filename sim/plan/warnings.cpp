@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -79,6 +80,35 @@ void warn_of_few_micro_batches(const ParallelPlan& plan, Problems& warnings) {
                                      std::to_string(plan.pipeline_parallel) +
                                      "), so that stages wait for most of the step; a larger batch or smaller "
                                      "micro-batches fill the pipeline"});
+}
+
+/// The most passes that the first stage has in flight.
+std::int64_t most_in_flight(const ParallelPlan& plan) {
+  const std::int64_t stages = plan.pipeline_parallel;
+  const std::int64_t passes = plan.micro_batches() * plan.virtual_pipeline;
+  switch (plan.schedule) {
+    case ScheduleKind::kGpipe:
+      return passes;
+    case ScheduleKind::kOneFOneB:
+    case ScheduleKind::kZeroBubbleH1:
+      return std::min(passes, stages);
+    case ScheduleKind::kInterleaved:
+      return std::min(passes, 2 * (stages - 1) + (plan.virtual_pipeline - 1) * stages + 1);
+    case ScheduleKind::kZeroBubbleH2:
+      return std::min(passes, 2 * stages - 1);
+  }
+  return passes;
+}
+
+void warn_of_partial_recomputation(const ParallelPlan& plan, Problems& warnings) {
+  const Recompute& recompute = plan.recompute;
+  const std::int64_t most = most_in_flight(plan);
+  if (recompute.partial_micro_batches < most) return;
+  warnings.push_back({"plan.recompute.partial_micro_batches",
+                      std::to_string(recompute.partial_micro_batches) +
+                          " covers all that any stage has in flight (at most " + std::to_string(most) +
+                          "), so that all of them recompute only partial_layers " +
+                          std::to_string(recompute.partial_layers)});
 }
 
 void warn_of_idle_imbalance(const ParallelPlan& plan, const ModelSpec& model, Problems& warnings) {
@@ -183,6 +213,7 @@ Problems warnings(const ParallelPlan& plan, const ModelSpec& model, const Cluste
   warn_of_idle_imbalance(plan, model, warnings);
   warn_of_no_steady_state(plan, warnings);
   warn_of_few_micro_batches(plan, warnings);
+  warn_of_partial_recomputation(plan, warnings);
   warn_of_fast_network(cluster, warnings);
   warn_of_speedups_of_measured_times(plan, warnings);
   warn_of_idle_weight_times(plan, warnings);

@@ -56,6 +56,10 @@ Json recompute(const plan::Recompute& recompute) {
   }
   if (recompute.granularity == plan::RecomputeGranularity::kSelective)
     json["modules"] = plan::module_names(recompute.modules);
+  if (recompute.partial_micro_batches > 0) {
+    json["partial_micro_batches"] = recompute.partial_micro_batches;
+    json["partial_layers"] = recompute.partial_layers;
+  }
   return json;
 }
 
@@ -106,6 +110,7 @@ Json plan_json(const Summary& summary) {
           {"sharded_units", sharded_units(plan)},
           {"offload_optimizer", plan::to_string(plan.offload.optimizer)},
           {"offload_parameters", plan::to_string(plan.offload.parameters)},
+          {"activation_offload_layers", plan.offloaded_layers},
           {"precision", plan::to_string(plan.precision)},
           {"fp8", fp8(plan)},
           {"gradient_bytes", plan.gradient_bytes},

@@ -176,7 +176,7 @@ void add_memory(const Run& run, Summary& summary) {
   summary.memory_headroom = summary.memory_capacity - summary.memory_reserve - summary.peak_memory;
   summary.verdict = judge_memory(summary.peak_memory, summary.peak_reserved,
                                  summary.memory_capacity - summary.memory_reserve);
-  if (run.plan.offload.active()) {
+  if (run.plan.uses_host()) {
     summary.host_memory = run.host_memory;
     summary.host_memory_capacity = run.cluster.host->memory;
     if (summary.host_memory > summary.host_memory_capacity) summary.verdict = Verdict::kDoesNotFit;

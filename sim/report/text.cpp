@@ -68,12 +68,28 @@ std::string precision_words(const plan::ParallelPlan& plan) {
   return "fp8 (" + plan::to_string(plan.fp8.recipe) + (plan.fp8.parameters ? ", weights too)" : ")");
 }
 
+/// ", activations of 4 layers on cpu".
+std::string activation_words(const plan::ParallelPlan& plan) {
+  if (plan.offloaded_layers == 0) return "";
+  return ", activations of " + std::to_string(plan.offloaded_layers) + " layers on cpu";
+}
+
+/// "full (only 2 layers per chunk of 3 micro-batches in flight)".
+std::string recompute_words(const plan::Recompute& recompute) {
+  std::string words = plan::to_string(recompute.granularity);
+  if (recompute.partial_micro_batches == 0) return words;
+  const std::string part = recompute.partial_layers == 0
+                               ? "nothing"
+                               : "only " + std::to_string(recompute.partial_layers) + " layers per chunk";
+  return words + " (" + part + " of " + std::to_string(recompute.partial_micro_batches) +
+         " micro-batches in flight)";
+}
+
 std::string settings_line(const Summary& summary) {
   const plan::ParallelPlan& plan = summary.plan;
-  return "recompute " + plan::to_string(plan.recompute.granularity) + ", sharding " +
-         plan::to_string(plan.sharding) +
+  return "recompute " + recompute_words(plan.recompute) + ", sharding " + plan::to_string(plan.sharding) +
          (plan.is_hybrid() ? " in groups of " + std::to_string(plan.shard_ranks()) : "") +
-         offload_words(plan.offload) + ", " + precision_words(plan) + " with " +
+         offload_words(plan.offload) + activation_words(plan) + ", " + precision_words(plan) + " with " +
          (plan.gradient_bytes == 4 ? "fp32" : "2-byte") + " gradients, " +
          model::to_string(summary.model.attention) + " attention, " + plan::to_string(plan.launch) +
          " launches, " + plan::to_string(plan.fusion) + " fusion";
@@ -132,7 +148,7 @@ std::string result(const Summary& summary) {
                                   gib(summary.memory_reserve) + " reserve: " + verdict(summary));
   if (summary.host_memory > 0) {
     text += text_row("host memory", gib(summary.host_memory) + " of " + gib(summary.host_memory_capacity) +
-                                        " of the fullest node, for offloaded state");
+                                        " of the fullest node, for what is offloaded");
   }
   return text;
 }

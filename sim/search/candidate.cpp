@@ -21,7 +21,8 @@ auto key_of(const Recompute& recompute) {
   const bool full = recompute.granularity == RecomputeGranularity::kFull;
   return std::tuple(recompute.granularity, selective && modules.core_attention, selective && modules.norm,
                     selective && modules.activation, selective && modules.mlp, selective && modules.experts,
-                    full ? recompute.method : RecomputeMethod::kUniform, full ? recompute.layers : 0);
+                    full ? recompute.method : RecomputeMethod::kUniform, full ? recompute.layers : 0,
+                    recompute.partial_micro_batches, recompute.partial_layers);
 }
 
 bool same(const Recompute& a, const Recompute& b) {
@@ -139,21 +140,30 @@ std::string assignment(const std::string& key, std::int64_t value) {
 }
 
 std::string recompute_value(const Recompute& recompute) {
+  const std::string partial =
+      recompute.partial_micro_batches == 0
+          ? ""
+          : ", partial_micro_batches: " + std::to_string(recompute.partial_micro_batches) +
+                ", partial_layers: " + std::to_string(recompute.partial_layers);
   switch (recompute.granularity) {
     case RecomputeGranularity::kNone:
       return "none";
     case RecomputeGranularity::kSelective:
       return "{granularity: selective, modules: [" + joined(plan::module_names(recompute.modules), ", ") +
-             "]}";
+             "]" + partial + "}";
     case RecomputeGranularity::kFull:
       break;
   }
-  if (recompute.method == RecomputeMethod::kUniform && recompute.layers == 1) return "full";
+  const bool plain = recompute.method == RecomputeMethod::kUniform && recompute.layers == 1;
+  if (plain && partial.empty()) return "full";
   return "{granularity: full, method: " + plan::to_string(recompute.method) +
-         ", layers: " + std::to_string(recompute.layers) + "}";
+         ", layers: " + std::to_string(recompute.layers) + partial + "}";
 }
 
-std::string to_string(const Recompute& recompute) {
+namespace {
+
+/// Of micro-batches that recompute all that the plan recomputes.
+std::string words_for(const Recompute& recompute) {
   const plan::RecomputeModules& modules = recompute.modules;
   switch (recompute.granularity) {
     case RecomputeGranularity::kNone:
@@ -166,6 +176,17 @@ std::string to_string(const Recompute& recompute) {
   }
   if (recompute.method == RecomputeMethod::kBlock) return "block " + std::to_string(recompute.layers);
   return recompute.layers == 1 ? "full" : "full/" + std::to_string(recompute.layers);
+}
+
+}  // namespace
+
+std::string to_string(const Recompute& recompute) {
+  std::string words = words_for(recompute);
+  if (recompute.partial_micro_batches > 0)
+    words += " less " + std::to_string(recompute.partial_micro_batches) + " micro-batches";
+  if (recompute.partial_layers > 0)
+    words += " but for " + std::to_string(recompute.partial_layers) + " layers";
+  return words;
 }
 
 bool simpler(const ParallelPlan& a, const ParallelPlan& b) {

@@ -437,6 +437,22 @@ class Export(unittest.TestCase):
         self.assertEqual(back.returncode, 0, back.stderr)
         self.assertEqual(yaml.safe_load(back.stdout)["plan"]["sharding"], {"stage": 1, "offload": {"optimizer": "cpu"}})
 
+    def test_offloaded_activations_there_and_back(self):
+        done = run("export", "llama2-7b-8gpu", "--to", "megatron", "--set", "plan.activation_offload={layers: 12}")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("--cpu-offloading-num-layers 12", done.stdout)
+        back = run("import", "-", input=done.stdout)
+        self.assertEqual(back.returncode, 0, back.stderr)
+        self.assertEqual(yaml.safe_load(back.stdout)["plan"]["activation_offload"], {"layers": 12})
+
+    def test_micro_batches_that_recompute_less(self):
+        done = run("export", "gpt175b", "--to", "megatron", "--set",
+                   "plan.recompute={granularity: full, partial_micro_batches: 2}")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("--recompute-granularity full", done.stdout)
+        self.assertIn("# Not said: plan.recompute.partial_micro_batches: "
+                      "num_microbatches_with_partial_activation_checkpoints has no option, only a field", done.stdout)
+
     def test_units_without_options(self):
         done = run("export", "mpt-7b-fsdp", "--to", "megatron", "--set",
                    "plan.sharding={stage: 3, unit_layers: 2, gathered_units: 3}")

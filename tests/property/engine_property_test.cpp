@@ -94,6 +94,11 @@ Case random_case() {
   random.plan.recompute.granularity =
       *rc::gen::element(plan::RecomputeGranularity::kNone, plan::RecomputeGranularity::kSelective,
                         plan::RecomputeGranularity::kFull);
+  if (pipeline > 1) {
+    random.plan.recompute.partial_micro_batches = *rc::gen::inRange(0, 4);
+  } else {
+    random.plan.offloaded_layers = *rc::gen::inRange(0, 8);
+  }
   random.cluster.nics_per_node = *rc::gen::element<std::int64_t>(1, 2, 4, 8);
   random.cluster.fabric = random_fabric();
   random.cluster.intra_node_kind = *rc::gen::element(

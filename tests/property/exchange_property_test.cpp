@@ -76,6 +76,8 @@ Fields fields_of(const Experiment& experiment) {
       {"global_batch_size", std::to_string(plan.global_batch_size)},
       {"plan.schedule", to_string(plan.schedule)},
       {"recompute", recompute_text(plan.recompute)},
+      {"plan.recompute.partial_micro_batches", std::to_string(plan.recompute.partial_micro_batches)},
+      {"plan.activation_offload", std::to_string(plan.offloaded_layers)},
       {"plan.lora", std::to_string(plan.lora.rank)},
       {"sharding", to_string(plan.sharding)},
       {"keeps_gathered", flag(plan.keeps_gathered)},
@@ -197,7 +199,10 @@ std::vector<std::string> random_overrides() {
     overrides.push_back(chunks ? "plan.schedule=interleaved" : word("plan.schedule", {"1f1b", "gpipe"}));
     if (*rc::gen::arbitrary<bool>())
       overrides.emplace_back(chunks ? "plan.pipeline_layout=[1, 2, 3, 2]" : "plan.pipeline_layout=[3, 5]");
+    if (*rc::gen::inRange(0, 4) == 0)
+      overrides.emplace_back("plan.recompute={granularity: full, partial_micro_batches: 1}");
   } else {
+    if (*rc::gen::inRange(0, 4) == 0) overrides.emplace_back("plan.activation_offload={layers: 2}");
     overrides.push_back(word(
         "plan.sharding", {"none", "zero1", "zero2", "zero3", "{stage: 3, reshard_after_forward: false}"}));
   }

@@ -70,6 +70,12 @@ Case random_case() {
                         plan::RecomputeGranularity::kFull);
   plan.recompute.modules = {*rc::gen::arbitrary<bool>(), *rc::gen::arbitrary<bool>(),
                             *rc::gen::arbitrary<bool>(), *rc::gen::arbitrary<bool>()};
+  if (pipeline > 1) {
+    plan.recompute.partial_micro_batches = *rc::gen::inRange(0, 6);
+    plan.recompute.partial_layers = *rc::gen::inRange(0, 3);
+  } else {
+    plan.offloaded_layers = *rc::gen::inRange<std::int64_t>(0, random.model.num_layers);
+  }
   if (!plan.shards_parameters()) {
     plan.recompute.method = *rc::gen::element(plan::RecomputeMethod::kUniform, plan::RecomputeMethod::kBlock);
     plan.recompute.layers = *rc::gen::inRange(1, 4);
@@ -152,6 +158,21 @@ RC_GTEST_PROP(Memory, OfShardsAddsUpToTheWhole, ()) {
     const Bytes all = tests::of(whole, category);
     const Bytes part = 4 * tests::of(shard, category);
     RC_ASSERT(part >= all && part - all <= 4 * 4 * 12);
+  }
+}
+
+/// The more micro-batches recompute nothing, the more is kept.
+RC_GTEST_PROP(Memory, GrowsWithMicroBatchesThatRecomputeNothing, ()) {
+  Case random = random_case();
+  random.plan.recompute.partial_layers = 0;
+  random.plan.offloaded_layers = 0;
+  Bytes before = 0;
+  for (const std::int64_t partial : {0, 1, 2, 4, 100}) {
+    random.plan.recompute.partial_micro_batches = partial;
+    const Bytes kept =
+        tests::of(tests::memory_of(random.model, random.plan).front().largest, MemoryCategory::kActivations);
+    RC_ASSERT(kept >= before);
+    before = kept;
   }
 }
 

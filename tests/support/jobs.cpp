@@ -53,6 +53,7 @@ hardware::ClusterSpec round_cluster() {
   cluster.intra_node = {100e9, 1.0, 1e-6};
   cluster.pcie = {50e9, 1.0, 1e-6};
   cluster.nic = {10e9, 1.0, 2e-6};
+  cluster.host = hardware::HostSpec{Bytes{1} << 40, 400e9, 0.5, 20e9, 80e9, 1.0, 8e9, 4e9};
   cluster.fabric.nodes_per_leaf = 2;
   cluster.fabric.switch_latency = 1e-6;
   cluster.collective_latency = 5e-6;

@@ -12,7 +12,7 @@ model::ModelSpec small_gpt();
 /// The same whose layers but the first have 16 experts of width 512, of which a token visits two.
 model::ModelSpec small_mixture();
 /// Nodes of 8 GPUs with round numbers: NVLink 100 GB/s, one NIC of 10 GB/s per GPU, full bisection, 2 nodes a
-/// leaf.
+/// leaf; hosts that a GPU copies to with 20 GB/s alone and 10 GB/s when eight do.
 hardware::ClusterSpec round_cluster();
 /// A plan on `gpus` GPUs with the given sizes; data_parallel follows. Two micro-batches per stage and
 /// replica.

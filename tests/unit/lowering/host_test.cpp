@@ -26,9 +26,7 @@ constexpr std::int64_t kParameters = kLayers * (12 * 512 * 512 + 13 * 512) + (81
 /// 200 GB/s for optimizers; a GPU copies 20 GB/s alone, and 10 GB/s when eight do; disks read 8 and write 4
 /// GB/s.
 hardware::ClusterSpec cluster_with_host() {
-  hardware::ClusterSpec cluster = tests::round_cluster();
-  cluster.host = hardware::HostSpec{Bytes{1} << 40, 400e9, 0.5, 20e9, 80e9, 1.0, 8e9, 4e9};
-  return cluster;
+  return tests::round_cluster();
 }
 
 /// DeepSpeed with bf16, which gives fp32 sums of gradients on the host.

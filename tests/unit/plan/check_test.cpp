@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+
 #include <gtest/gtest.h>
 
 #include "sim/plan/plan.hpp"
+#include "sim/schedule/schedule.hpp"
 
 namespace trainsim::plan {
 namespace {
@@ -393,6 +396,47 @@ TEST_F(Check, LimitsRecomputedLayersToTheLargestStage) {
       Texts{"plan.recompute.layers: 7 is more than the 6 layers of the largest stage; legal here: 1 to 6"});
   plan_.recompute.granularity = RecomputeGranularity::kSelective;
   EXPECT_EQ(problems(), Texts{});
+}
+
+/// Six layers on each of four stages.
+TEST_F(Check, LimitsWhatSomeMicroBatchesRecompute) {
+  set(16, 1, 4);
+  plan_.recompute.granularity = RecomputeGranularity::kFull;
+  plan_.recompute.partial_micro_batches = 2;
+  plan_.recompute.partial_layers = 5;
+  EXPECT_EQ(problems(), Texts{});
+  plan_.recompute.partial_layers = 6;
+  const std::string message = " layers that other micro-batches recompute of a chunk; legal here: 0 to ";
+  EXPECT_EQ(problems(), Texts{"plan.recompute.partial_layers: 6 is not less than the 6" + message + "5"});
+  plan_.recompute.method = RecomputeMethod::kBlock;
+  plan_.recompute.layers = 4;
+  EXPECT_EQ(problems(), Texts{"plan.recompute.partial_layers: 6 is not less than the 4" + message + "3"});
+  plan_.recompute.partial_layers = 0;
+  set(16, 1, 1);
+  EXPECT_EQ(problems(),
+            Texts{"plan.recompute.partial_micro_batches: with pipeline_parallel 1 a single micro-batch is in "
+                  "flight; write method: block with layers, the number of layers to recompute, or "
+                  "pipeline_parallel of at least 2"});
+}
+
+/// One less than the first stage has in flight still leaves one to recompute.
+TEST_F(Check, WarnsOfMicroBatchesOfWhichNoneRecomputes) {
+  using enum ScheduleKind;
+  for (const ScheduleKind schedule : {kGpipe, kOneFOneB, kInterleaved, kZeroBubbleH1, kZeroBubbleH2}) {
+    for (const std::int64_t micro_batches : {4, 8, 40}) {
+      set(4, 1, 4, schedule == kInterleaved ? 2 : 1);
+      plan_.schedule = schedule;
+      plan_.global_batch_size = micro_batches;
+      plan_.recompute = {RecomputeGranularity::kFull};
+      const std::size_t others = warned().size();
+      const double most =
+          schedule::peak_in_flight(schedule::build(plan_), 0) * static_cast<double>(plan_.virtual_pipeline);
+      plan_.recompute.partial_micro_batches = std::llround(most) - 1;
+      EXPECT_EQ(warned().size(), others) << to_string(schedule) << micro_batches;
+      ++plan_.recompute.partial_micro_batches;
+      EXPECT_EQ(warned().size(), others + 1) << to_string(schedule) << micro_batches;
+    }
+  }
 }
 
 TEST_F(Check, SurvivesAbsurdNumbersOfStages) {
