@@ -139,11 +139,12 @@ class RunCommand : public Command {
     summary.sensitivity = questions_.sensitivity();
     if (uncertainty) summary.uncertainty = scaled(std::move(*uncertainty), summary.step_time);
     if (folding_check) summary.notes.push_back(folding_check->compare(summary));
+    summary.placement = questions_.placement();
     if (report_.wanted()) {
       report_.write(html_report(subject_, experiment, summary, recording, progress));
       bar.clear();
     }
-    const std::string text = questions_.formatted(summary, subject_, experiment, common_.format);
+    const std::string text = questions_.formatted(summary, subject_, experiment, common_);
     const int code = judge(summary, assertions_, require_fit_);
     trace.write(summary, recording);
     output.write(text);
