@@ -62,7 +62,8 @@ void CommonOptions::declare(Options& options, const std::vector<Format>& formats
       .fallback(word(formats.front()));
   add_output(options, output);
   options.add_flag("-q,--quiet", quiet, "no progress, only errors on standard error");
-  options.add_flag("-v,--verbose", verbose, "say what is being done on standard error");
+  options.add_flag("-v,--verbose", verbose,
+                   "say what is being done on standard error; a run's text shows more");
 }
 
 void add_output(Options& options, std::string& output) {

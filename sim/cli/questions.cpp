@@ -4,7 +4,9 @@
 #include <utility>
 
 #include "sim/base/diagnostics.hpp"
+#include "sim/cli/placement.hpp"
 #include "sim/cli/what_if.hpp"
+#include "sim/report/placement.hpp"
 #include "sim/report/sensitivity.hpp"
 #include "sim/report/writers.hpp"
 
@@ -44,13 +46,16 @@ void Questions::declare(Options& options) {
   options.add_flag(
       "--sensitivity", sensitivity_,
       "also simulate each part of the hardware and each operation 10 % better: what the step is bound by");
+  options.add_flag("--placement", placement_,
+                   "also simulate the other orders of ranks, and other nodes that the job could take");
 }
 
 void Questions::load(const Subject& subject, const config::Experiment& base, Format format) {
-  if (format == Format::kCsv && sensitivity_ && !what_ifs_.empty()) {
+  const int tables = (sensitivity_ ? 1 : 0) + (placement_ ? 1 : 0) + (what_ifs_.empty() ? 0 : 1);
+  if (format == Format::kCsv && tables > 1) {
     throw InputError(
-        "trainsim: error: --format csv prints one table; give --what-if or --sensitivity, not both, or use "
-        "json");
+        "trainsim: error: --format csv prints one table; give one of --what-if, --sensitivity and "
+        "--placement, or use json");
   }
   variations_ = load_what_ifs(subject, base, what_ifs_);
 }
@@ -59,20 +64,22 @@ void Questions::answer(const Subject& subject, const config::Experiment& base,
                        const VariationOptions& options) {
   runs_ = simulate_variations(variations_, options, 1);
   if (sensitivity_) found_ = measure_sensitivity(subject, base, options);
+  if (placement_) found_placement_ = try_placements(subject, base, options);
 }
 
 std::string Questions::formatted(const report::Summary& summary, const Subject& subject,
-                                 const config::Experiment& base, Format format) const {
+                                 const config::Experiment& base, const CommonOptions& how) const {
   report::Comparison comparison;
   if (!runs_.empty()) {
     comparison.runs = {base_run(summary, subject, base)};
     comparison.runs.insert(comparison.runs.end(), runs_.begin(), runs_.end());
   }
-  switch (format) {
+  switch (how.format) {
     case Format::kJson:
       return runs_.empty() ? report::to_json(summary)
                            : report::with_what_if(report::to_json(summary), comparison);
     case Format::kCsv:
+      if (found_placement_) return report::placement_csv(summary);
       if (found_) return report::sensitivity_csv(summary);
       return runs_.empty() ? report::to_csv(summary) : report::to_csv(comparison);
     case Format::kText:
@@ -80,7 +87,8 @@ std::string Questions::formatted(const report::Summary& summary, const Subject& 
     case Format::kJsonLines:
       break;
   }
-  return report::to_text(summary) + report::what_if_text(comparison);
+  const report::Detail detail = how.verbose ? report::Detail::kFull : report::Detail::kUsual;
+  return report::to_text(summary, detail) + report::what_if_text(comparison);
 }
 
 }  // namespace trainsim::cli

@@ -11,7 +11,7 @@
 
 namespace trainsim::cli {
 
-/// What a run is asked beside its result: --what-if and --sensitivity.
+/// What a run is asked beside its result: --what-if, --sensitivity and --placement.
 class Questions {
  public:
   void declare(Options& options);
@@ -22,16 +22,20 @@ class Questions {
   void answer(const Subject& subject, const config::Experiment& base, const VariationOptions& options);
   /// What was found for --sensitivity; nothing when it was not asked for.
   const std::optional<report::Sensitivity>& sensitivity() const { return found_; }
-  /// The result with the answers.
+  /// The same for --placement.
+  const std::optional<report::Placement>& placement() const { return found_placement_; }
+  /// The result with the answers, as --format and --verbose ask for.
   std::string formatted(const report::Summary& summary, const Subject& subject,
-                        const config::Experiment& base, Format format) const;
+                        const config::Experiment& base, const CommonOptions& how) const;
 
  private:
   std::vector<std::string> what_ifs_;
   bool sensitivity_ = false;
+  bool placement_ = false;
   std::vector<Variation> variations_;
   std::vector<report::ComparedRun> runs_;
   std::optional<report::Sensitivity> found_;
+  std::optional<report::Placement> found_placement_;
 };
 
 }  // namespace trainsim::cli

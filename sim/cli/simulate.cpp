@@ -11,6 +11,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include "sim/engine/group_traffic.hpp"
 #include "sim/engine/traffic.hpp"
 #include "sim/folding/fold.hpp"
 #include "sim/lowering/lower.hpp"
@@ -97,6 +98,8 @@ report::Summary summarize(const config::Experiment& experiment, const program::J
   const std::vector<memory::Profile> profiles = profiles_of(job.programs);
   const std::vector<std::optional<memory::Reservation>> reserved =
       reservations(experiment, job, profiles, circumstances.replay);
+  program::Traffic traffic = engine::count_traffic(job);
+  traffic.groups = engine::group_traffic(job, timeline);
   report::Run run{
       experiment.name,
       experiment.description,
@@ -107,7 +110,7 @@ report::Summary summarize(const config::Experiment& experiment, const program::J
       timeline,
       profiles,
       reserved,
-      engine::count_traffic(job),
+      std::move(traffic),
       circumstances.uncontended_step_time,
       kNetworkNames[static_cast<std::size_t>(experiment.network)],
       lowering::peak_flops(experiment.cluster.gpu, experiment.plan),

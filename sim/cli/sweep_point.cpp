@@ -149,18 +149,18 @@ std::string text_of(const report::Summary& summary) {
 void add_results(LoadedBatch& batch, bool fold, std::size_t workers) {
   config::Experiment& experiment = batch.step;
   choose_recomputation(experiment);
-  std::set<std::int64_t> sizes;
+  RunNeeds needs;
   for (const LegalPoint& point : batch.legal) {
     experiment.run = point.run;
-    for (const std::int64_t size : ramp_sizes(experiment)) sizes.insert(size);
+    add_needs(experiment, needs);
   }
-  const StepsByBatch ramp = simulate_ramp(experiment, {sizes.begin(), sizes.end()}, {fold, workers});
+  const RunSteps steps = simulate_run_steps(experiment, needs, {fold, workers});
   const report::Summary step = simulate(experiment, fold, {});
   for (const LegalPoint& point : batch.legal) {
     experiment.run = point.run;
     try {
       report::Summary summary = step;
-      add_training_run(experiment, ramp, summary);
+      add_training_run(experiment, steps, summary);
       batch.texts[point.place] = text_of(summary);
     } catch (const InputError& error) {
       batch.texts[point.place] = kIllegal + causes(error.what());

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/cli/training.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
@@ -10,6 +12,7 @@
 
 #include "sim/cli/simulate.hpp"
 #include "sim/cli/worker_pool.hpp"
+#include "sim/hardware/background.hpp"
 #include "sim/lowering/state.hpp"
 #include "sim/report/notes.hpp"
 
@@ -50,6 +53,21 @@ training::StepResult simulate_batch(config::Experiment experiment, std::int64_t 
   return step_of(timeline.step_time, report::mean_by_cause(job, timeline));
 }
 
+/// Rate at which checkpoints are written through the compute fabric; nothing where they are not.
+std::optional<BytesPerSecond> writing_rate(const config::Experiment& experiment) {
+  if (!experiment.run || !experiment.run->checkpoint || !experiment.run->checkpoint->through_compute)
+    return std::nullopt;
+  return experiment.run->checkpoint->write_bandwidth;
+}
+
+/// A step of the full batch on what the writing of a checkpoint leaves of the network.
+training::StepResult simulate_writing(config::Experiment experiment, BytesPerSecond rate, bool fold) {
+  const hardware::BackgroundLoad load =
+      hardware::background_of(experiment.cluster, experiment.plan.gpus, rate);
+  experiment.cluster = hardware::with_background(experiment.cluster, load);
+  return simulate_batch(experiment, experiment.plan.global_batch_size, fold);
+}
+
 training::Setting setting_of(const config::Experiment& experiment) {
   const hardware::ClusterSpec& cluster = experiment.cluster;
   const std::int64_t gpus = experiment.plan.gpus;
@@ -70,33 +88,43 @@ std::vector<training::BatchStage> stages_of(const config::Experiment& experiment
   return batch_stages(*experiment.run, {experiment.plan.global_batch_size, experiment.model.sequence_length});
 }
 
-std::vector<std::int64_t> ramp_sizes(const config::Experiment& experiment) {
-  std::vector<std::int64_t> sizes;
+void add_needs(const config::Experiment& experiment, RunNeeds& needs) {
   for (const training::BatchStage& stage : stages_of(experiment)) {
-    if (stage.batch != experiment.plan.global_batch_size) sizes.push_back(stage.batch);
+    if (stage.batch != experiment.plan.global_batch_size) needs.sizes.insert(stage.batch);
   }
-  return sizes;
+  if (const auto rate = writing_rate(experiment)) needs.rates.insert(*rate);
 }
 
-StepsByBatch simulate_ramp(const config::Experiment& experiment, const std::vector<std::int64_t>& sizes,
-                           const VariationOptions& options) {
-  StepsByBatch steps;
-  run_forked(
-      sizes.size(), options.workers,
-      [&](std::size_t i) { return to_text(simulate_batch(experiment, sizes[i], options.fold)); },
-      [&](std::size_t i, const WorkResult& result) {
-        if (!result.done) {
-          throw std::runtime_error("a step of " + std::to_string(sizes[i]) +
-                                   " sequences failed: " + result.text);
-        }
-        steps[sizes[i]] = from_text(result.text);
-        options.progress(static_cast<double>(steps.size()) / static_cast<double>(sizes.size()));
-      });
+RunSteps simulate_run_steps(const config::Experiment& experiment, const RunNeeds& needs,
+                            const VariationOptions& options) {
+  const std::vector<std::int64_t> sizes(needs.sizes.begin(), needs.sizes.end());
+  const std::vector<BytesPerSecond> rates(needs.rates.begin(), needs.rates.end());
+  const std::size_t tasks = sizes.size() + rates.size();
+  RunSteps steps;
+  std::size_t done = 0;
+  const auto work = [&](std::size_t i) {
+    return to_text(i < sizes.size() ? simulate_batch(experiment, sizes[i], options.fold)
+                                    : simulate_writing(experiment, rates[i - sizes.size()], options.fold));
+  };
+  run_forked(tasks, options.workers, work, [&](std::size_t i, const WorkResult& result) {
+    const bool ramp = i < sizes.size();
+    if (!result.done) {
+      throw std::runtime_error((ramp ? "a step of " + std::to_string(sizes[i]) + " sequences"
+                                     : std::string("a step beside the writing of a checkpoint")) +
+                               " failed: " + result.text);
+    }
+    const training::StepResult step = from_text(result.text);
+    if (ramp) {
+      steps.by_batch[sizes[i]] = step;
+    } else {
+      steps.writing[rates[i - sizes.size()]] = step.step_time;
+    }
+    options.progress(static_cast<double>(++done) / static_cast<double>(tasks));
+  });
   return steps;
 }
 
-void add_training_run(const config::Experiment& experiment, const StepsByBatch& ramp,
-                      report::Summary& summary) {
+void add_training_run(const config::Experiment& experiment, const RunSteps& steps, report::Summary& summary) {
   if (!experiment.run) return;
   const std::vector<training::BatchStage> stages = stages_of(experiment);
   const double longer = summary.jitter ? summary.jitter->mean / summary.step_time : 1.0;
@@ -104,11 +132,15 @@ void add_training_run(const config::Experiment& experiment, const StepsByBatch& 
   list.reserve(stages.size());
   for (const training::BatchStage& stage : stages) {
     const bool full = stage.batch == experiment.plan.global_batch_size;
-    training::StepResult step = full ? step_of(summary.step_time, summary.breakdown) : ramp.at(stage.batch);
+    training::StepResult step =
+        full ? step_of(summary.step_time, summary.breakdown) : steps.by_batch.at(stage.batch);
     step.step_time *= longer;
     list.push_back({stage, step});
   }
-  summary.run = training::training_run(*experiment.run, list, setting_of(experiment));
+  training::Setting setting = setting_of(experiment);
+  if (const auto rate = writing_rate(experiment))
+    setting.writing_slowdown = std::max(1.0, steps.writing.at(*rate) / summary.step_time);
+  summary.run = training::training_run(*experiment.run, list, setting);
   const std::vector<std::string>& warnings = summary.run->warnings;
   summary.warnings.insert(summary.warnings.end(), warnings.begin(), warnings.end());
   const std::vector<std::string> notes = report::training_notes(*summary.run);

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <set>
 #include <vector>
 
 #include "sim/cli/variations.hpp"
@@ -17,18 +18,32 @@ std::vector<training::BatchStage> stages_of(const config::Experiment& experiment
 /// Steps by their batch sizes.
 using StepsByBatch = std::map<std::int64_t, training::StepResult>;
 
-/// The batch sizes of the run but the full one, which the experiment's own step is of.
-std::vector<std::int64_t> ramp_sizes(const config::Experiment& experiment);
+/// Steps beside the experiment's own that its run is made of.
+struct RunNeeds {
+  /// Batch sizes but the full one.
+  std::set<std::int64_t> sizes;
+  /// Rates at which checkpoints are written through the compute fabric, beside steps of the full batch.
+  std::set<BytesPerSecond> rates;
+};
 
-/// Simulates a step of each of some batch sizes. Not to be called after SimGrid has run in this process.
-/// Throws std::runtime_error when one fails.
-StepsByBatch simulate_ramp(const config::Experiment& experiment, const std::vector<std::int64_t>& sizes,
-                           const VariationOptions& options);
+/// Adds what the run of an experiment needs, if it asks for one.
+void add_needs(const config::Experiment& experiment, RunNeeds& needs);
 
-/// Makes the run of the ramp's steps and that of the summary, and puts it there with its warnings and notes.
+/// These steps, simulated.
+struct RunSteps {
+  StepsByBatch by_batch;
+  /// Step times by the rate of the writing beside them.
+  std::map<BytesPerSecond, Seconds> writing;
+};
+
+/// Simulates them. Not to be called after SimGrid has run in this process. Throws std::runtime_error when one
+/// fails.
+RunSteps simulate_run_steps(const config::Experiment& experiment, const RunNeeds& needs,
+                            const VariationOptions& options);
+
+/// Makes the run of these steps and that of the summary, and puts it there with its warnings and notes.
 /// With jitter all steps take as much longer as its mean does. Throws InputError as training_run does.
-/// REQUIRES: `ramp` has a step of each of ramp_sizes().
-void add_training_run(const config::Experiment& experiment, const StepsByBatch& ramp,
-                      report::Summary& summary);
+/// REQUIRES: `steps` has what add_needs() names.
+void add_training_run(const config::Experiment& experiment, const RunSteps& steps, report::Summary& summary);
 
 }  // namespace trainsim::cli

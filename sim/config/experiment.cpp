@@ -251,6 +251,7 @@ void add_problems(const Problems& problems, const FieldIndex& index, Report& rep
 /// What must be known of an input before a run is compared with its plan, and with its cluster.
 const std::vector<std::string> kOfRun = {
     "gpus", "plan", "model", "run.tokens", "run.steps", "run.rampup_batch_size", "run.checkpoint.interval"};
+const std::vector<std::string> kOfWriting = {"gpus", "plan", "model", "cluster", "run.checkpoint"};
 const std::vector<std::string> kOfPower = {"cluster"};
 
 /// Whether all of these fields, and those below them, could be read.
@@ -272,6 +273,8 @@ void check_whole_run(const Experiment& experiment, const Problems& of_plan, cons
   // What a run must agree with is known once the plan is legal.
   if (of_plan.empty() && all_read(reading.unread, kOfRun))
     add_problems(check_run(*experiment.run, experiment.plan, experiment.model), index, reading.report);
+  if (of_plan.empty() && all_read(reading.unread, kOfWriting))
+    add_problems(check_writing(*experiment.run, experiment.plan, experiment.cluster), index, reading.report);
 }
 
 /// Leaves of a configuration what a step depends on.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/config/spec_readers.hpp"
+#include "sim/hardware/background.hpp"
 #include "sim/training/batch_stages.hpp"
 #include "sim/training/check.hpp"
 #include "sim/training/energy.hpp"
@@ -159,7 +160,14 @@ void read_checkpoint(Section& run, TrainingSpec& spec) {
   checkpoint.write_bandwidth =
       section->optional("write_bandwidth", as_quantity(Dimension::kRate, kRateRange));
   checkpoint.stall = section->optional("stall", as_quantity(Dimension::kDuration, kRestart));
+  const Words<bool> ways = {{"storage", false}, {"compute", true}};
+  checkpoint.through_compute = section->defaulted("through", as_choice(ways), "storage");
   check_checkpoint_cost(*section);
+  if (checkpoint.through_compute && (!checkpoint.write_bandwidth || !checkpoint.stall)) {
+    section->fail("through",
+                  "compute slows the steps beside which a checkpoint is written; give write_bandwidth and "
+                  "stall, after which training goes on before it is written");
+  }
   const bool chosen =
       !interval.duration && !interval.steps && section->all_read({section->field("interval")});
   if (chosen && run.raw("failures") == nullptr) {
@@ -202,6 +210,23 @@ Problems check_power(const hardware::ClusterSpec& cluster, const FieldIndex& ind
   return {{"run.power",
            "needs cluster.gpu.rated_power and static_power, from which energy follows; give them, or remove "
            "this key"}};
+}
+
+Problems check_writing(const TrainingSpec& spec, const plan::ParallelPlan& plan,
+                       const hardware::ClusterSpec& cluster) {
+  if (!spec.checkpoint || !spec.checkpoint->through_compute || !spec.checkpoint->write_bandwidth) return {};
+  const BytesPerSecond rate = *spec.checkpoint->write_bandwidth;
+  const hardware::BackgroundLoad load = hardware::background_of(cluster, plan.gpus, rate);
+  const double most = std::max(load.nics, load.switches);
+  if (most < 1.0) return {};
+  if (cluster.nics_per_node == 0)
+    return {{"run.checkpoint.through", "compute needs NICs, and the nodes of this cluster have none"}};
+  const bool nics = load.nics >= 1.0;
+  return {{"run.checkpoint.write_bandwidth",
+           format_number(rate / kGiga) + " GB/s through the compute fabric leave training nothing of " +
+               (nics ? "its NICs, which send " + format_number(rate / load.nics / kGiga) + " GB/s in all"
+                     : std::string("the links between its switches")) +
+               "; write more slowly, or through: storage"}};
 }
 
 Problems check_run(const TrainingSpec& spec, const plan::ParallelPlan& plan, const model::ModelSpec& model) {

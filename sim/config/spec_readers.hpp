@@ -30,6 +30,10 @@ std::optional<training::TrainingSpec> read_run(Section& top, const hardware::Clu
 /// Why a cluster can't say what energy a run with a section `run.power` takes.
 Problems check_power(const hardware::ClusterSpec& cluster, const FieldIndex& index);
 
+/// Whether the NICs of a cluster can carry the checkpoints of a run, and training beside them.
+Problems check_writing(const training::TrainingSpec& spec, const plan::ParallelPlan& plan,
+                       const hardware::ClusterSpec& cluster);
+
 /// In what a run that was read contradicts a legal plan.
 Problems check_run(const training::TrainingSpec& spec, const plan::ParallelPlan& plan,
                    const model::ModelSpec& model);

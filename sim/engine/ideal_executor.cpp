@@ -70,7 +70,7 @@ class IdealRun {
   /// The instruction that a stream is at.
   program::Where where(std::size_t key, const Instruction& instruction) const {
     return {static_cast<Stream>(key % program::kStreams), static_cast<std::uint32_t>(streams_[key].next),
-            instruction.cause};
+            instruction.cause, &instruction};
   }
   void fail_if_stuck() const;
 

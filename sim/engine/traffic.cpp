@@ -2,6 +2,7 @@
 #include "sim/engine/traffic.hpp"
 
 #include <map>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -17,25 +18,6 @@ using program::GroupKind;
 using program::Instruction;
 using program::Opcode;
 using program::TrafficKind;
-
-TrafficKind kind_of(GroupKind group) {
-  switch (group) {
-    case GroupKind::kTensor:
-      return TrafficKind::kTensor;
-    case GroupKind::kData:
-    case GroupKind::kShard:
-    case GroupKind::kReplica:
-    case GroupKind::kExpertData:
-      return TrafficKind::kData;
-    case GroupKind::kContext:
-      return TrafficKind::kContext;
-    case GroupKind::kExpert:
-      return TrafficKind::kExpert;
-    case GroupKind::kEmbedding:
-      break;
-  }
-  return TrafficKind::kEmbedding;
-}
 
 /// How often a program runs each collective, and sends each message.
 struct Calls {
@@ -60,7 +42,8 @@ Calls calls_of(const program::Program& program) {
 /// Adds up the traffic of one job.
 class Counter {
  public:
-  explicit Counter(const program::Job& job) : job_(job), costs_(job), links_(job.links.size()) {
+  explicit Counter(const program::Job& job)
+      : job_(job), costs_(job), links_(job.links.size()), users_(job.links.size()) {
     for (const program::Program& program : job.programs) calls_.push_back(calls_of(program));
   }
 
@@ -70,13 +53,20 @@ class Counter {
     for (const program::Rank& rank : job_.ranks) add_sends(rank);
     program::Traffic traffic;
     for (auto& [key, transfers] : transfers_) traffic.transfers.push_back(std::move(transfers));
-    for (program::LinkTraffic& link : links_) {
-      if (link.total() > 0) traffic.links.push_back(std::move(link));
+    for (std::size_t i = 0; i < links_.size(); ++i) {
+      if (links_[i].total() == 0) continue;
+      add_users(i);
+      traffic.links.push_back(std::move(links_[i]));
     }
     return traffic;
   }
 
  private:
+  /// Who sends something, and a number for it.
+  struct User {
+    TrafficKind kind = TrafficKind::kTensor;
+    std::size_t number = 0;
+  };
   using Key = std::tuple<TrafficKind, std::string, Algorithm, WireProtocol>;
 
   void add(const Key& key, double calls, double bytes, Seconds alone) {
@@ -95,7 +85,7 @@ class Counter {
       const std::int32_t index = rank.groups[static_cast<std::size_t>(kind)];
       if (index < 0) continue;
       const LoneCost& known = costs_.of(static_cast<std::size_t>(index), op, bytes);
-      add({kind_of(kind), program::to_string(op), known.cost.algorithm, known.cost.wire},
+      add({traffic_kind(kind), program::to_string(op), known.cost.algorithm, known.cost.wire},
           weight * static_cast<double>(times), bytes, known.alone);
     }
     for (const auto& [call, times] : calls_[rank.program].sends) {
@@ -106,15 +96,28 @@ class Counter {
     }
   }
 
+  User user_of(TrafficKind kind, program::Parties parties) {
+    const auto entry = numbers_.try_emplace({kind, std::move(parties)}, numbers_.size()).first;
+    return {kind, entry->second};
+  }
+
+  void add_users(std::size_t link) {
+    for (const auto& [key, number] : numbers_) {
+      const auto part = users_[link].find(number);
+      if (part != users_[link].end()) links_[link].users.push_back({key.first, key.second, part->second});
+    }
+  }
+
   /// A flow stands for `weight * divisor` flows over each link on its route.
-  void add_flow(const program::Flow& flow, TrafficKind kind, double bytes) {
+  void add_flow(const program::Flow& flow, const User& user, double bytes) {
     for (const program::Hop& hop : flow.route) {
       const program::Link& link = job_.links[hop.link];
       program::LinkTraffic& traffic = links_[hop.link];
       traffic.name = link.name;
       traffic.bandwidth = link.bandwidth;
-      traffic.bytes[static_cast<std::size_t>(kind)] +=
-          bytes * static_cast<double>(hop.weight) * static_cast<double>(link.divisor);
+      const double crossing = bytes * static_cast<double>(hop.weight) * static_cast<double>(link.divisor);
+      traffic.bytes[static_cast<std::size_t>(user.kind)] += crossing;
+      if (crossing > 0) users_[hop.link][user.number] += crossing;
     }
   }
 
@@ -122,20 +125,22 @@ class Counter {
   void add_group(std::size_t index) {
     const program::Group& group = job_.groups[index];
     const program::Rank& member = job_.ranks[group.members.front()];
+    const User user = user_of(traffic_kind(group.kind), parties_of(job_, group));
     for (const auto& [call, times] : calls_[member.program].collectives) {
       const auto& [kind, op, bytes] = call;
       if (kind != group.kind) continue;
       const program::CollectiveCost& cost = costs_.of(index, op, bytes).cost;
       for (const program::RingFlow& ring : group.flows) {
-        add_flow(ring.flow, kind_of(kind), static_cast<double>(times) * cost.bytes_of(ring));
+        add_flow(ring.flow, user, static_cast<double>(times) * cost.bytes_of(ring));
       }
     }
   }
 
   void add_sends(const program::Rank& rank) {
+    const User user = user_of(TrafficKind::kPipeline, sender_of(rank));
     for (const auto& [call, times] : calls_[rank.program].sends) {
       const program::Peer& peer = rank.peers[static_cast<std::size_t>(call.first)];
-      add_flow(peer.flow, TrafficKind::kPipeline, static_cast<double>(times) * call.second);
+      add_flow(peer.flow, user, static_cast<double>(times) * call.second);
     }
   }
 
@@ -144,9 +149,41 @@ class Counter {
   std::vector<Calls> calls_;
   std::map<Key, program::Transfers> transfers_;
   std::vector<program::LinkTraffic> links_;
+  std::map<std::pair<TrafficKind, program::Parties>, std::size_t> numbers_;
+  /// Bytes of users on each link, by their number.
+  std::vector<std::map<std::size_t, double>> users_;
 };
 
 }  // namespace
+
+TrafficKind traffic_kind(GroupKind group) {
+  switch (group) {
+    case GroupKind::kTensor:
+      return TrafficKind::kTensor;
+    case GroupKind::kData:
+    case GroupKind::kShard:
+    case GroupKind::kReplica:
+    case GroupKind::kExpertData:
+      return TrafficKind::kData;
+    case GroupKind::kContext:
+      return TrafficKind::kContext;
+    case GroupKind::kExpert:
+      return TrafficKind::kExpert;
+    case GroupKind::kEmbedding:
+      break;
+  }
+  return TrafficKind::kEmbedding;
+}
+
+program::Parties parties_of(const program::Job& job, const program::Group& group) {
+  std::set<std::int64_t> stages;
+  for (const std::uint32_t member : group.members) stages.insert(job.ranks[member].stage);
+  return {program::to_string(group.kind), {stages.begin(), stages.end()}};
+}
+
+program::Parties sender_of(const program::Rank& rank) {
+  return {program::to_string(TrafficKind::kPipeline), {rank.stage}};
+}
 
 program::Traffic count_traffic(const program::Job& job) {
   return Counter(job).count();

@@ -169,6 +169,7 @@ void Quotient::add_peers(program::Job& job) const {
     program::Peer& peer = source.peers[static_cast<std::size_t>(real.peer)];
     peer.rank = static_cast<std::int32_t>(classes_.ranks.of[real.target]);
     peer.flow = flow(index);
+    peer.between_nodes = is_between_nodes(index);
     if (!options_.free_communication) peer.latency = cluster_.point_to_point_latency + real.latency;
   }
 }

@@ -28,6 +28,17 @@ void warn_of_split_nodes(const ParallelPlan& plan, const ClusterSpec& cluster, P
                           " GPUs, so that tensor-parallel communication leaves the node, which is slow"});
 }
 
+/// Orders that do not begin with tensor-parallel ranks.
+void warn_of_spread_tensor_ranks(const ParallelPlan& plan, const ClusterSpec& cluster, Problems& warnings) {
+  const std::int64_t inside = tensor_ranks_in_node(plan, cluster.gpus_per_node);
+  const bool fits = cluster.gpus_per_node % plan.tensor_parallel == 0;
+  if (!fits || plan.gpus <= cluster.gpus_per_node || inside == plan.tensor_parallel) return;
+  warnings.push_back({"plan.order", to_string(plan.order) + " puts " + std::to_string(inside) + " of the " +
+                                        std::to_string(plan.tensor_parallel) +
+                                        " tensor-parallel ranks of a group into a node, so that their "
+                                        "communication leaves it, which is slow"});
+}
+
 void warn_of_replicated_heads(const ParallelPlan& plan, const ModelSpec& model, Problems& warnings) {
   if (model.num_key_value_heads >= plan.tensor_parallel) return;
   warnings.push_back({"plan.tensor_parallel",
@@ -206,6 +217,7 @@ void warn_of_fast_network(const ClusterSpec& cluster, Problems& warnings) {
 Problems warnings(const ParallelPlan& plan, const ModelSpec& model, const ClusterSpec& cluster) {
   Problems warnings;
   warn_of_split_nodes(plan, cluster, warnings);
+  warn_of_spread_tensor_ranks(plan, cluster, warnings);
   warn_of_replicated_heads(plan, model, warnings);
   warn_of_idle_sequence_parallel(plan, warnings);
   warn_of_idle_context_communication(plan, warnings);

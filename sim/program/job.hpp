@@ -81,6 +81,7 @@ struct Peer {
   Flow flow;
   /// Fixed time of a message, route latency included.
   Seconds latency = 0;
+  bool between_nodes = false;
 };
 
 /// A simulated rank.

@@ -44,17 +44,38 @@ void RankRecorder::compute(Where at, Seconds from, Seconds gpu, Seconds to) {
 }
 
 void RankRecorder::collective(Where at, Seconds from, Seconds ready, Seconds to) {
+  const std::size_t entry = count(at, to - ready);
   if (at.stream == Stream::kCompute) {
     spend(Cause::kImbalance, ready - from);
     spend(at.cause, to - ready);
-  } else if (ready > from) {
-    member_waits_.push_back({at.cause, from, ready});
+    if (entry != kUncounted) timeline_.collectives[entry].exposed += to - ready;
+  } else {
+    background_.push_back({at.cause, from, ready, to, entry});
   }
   note_idle(at, Cause::kImbalance, from, ready);
   note(at, SpanKind::kCollective, ready, to);
 }
 
+std::size_t RankRecorder::count(const Where& at, Seconds busy) {
+  if (at.what == nullptr) return kUncounted;
+  std::vector<CollectiveTime>& list = timeline_.collectives;
+  const Instruction& call = *at.what;
+  const auto is_same = [&call](const CollectiveTime& entry) {
+    return entry.bytes == call.amount && entry.op == call.collective && entry.group == call.group &&
+           entry.cause == call.cause;
+  };
+  if (last_ >= list.size() || !is_same(list[last_])) {
+    const auto found = std::find_if(list.begin(), list.end(), is_same);
+    last_ = static_cast<std::size_t>(found - list.begin());
+    if (found == list.end()) list.push_back({call.group, call.collective, call.amount, call.cause});
+  }
+  ++list[last_].calls;
+  list[last_].busy += busy;
+  return last_;
+}
+
 void RankRecorder::send(Where at, Seconds from, Seconds to) {
+  timeline_.sending += to - from;
   if (at.stream == Stream::kCompute) spend(at.cause, to - from);
   if (spans_) add_span(at, SpanKind::kSend, from, to);
 }
@@ -73,21 +94,23 @@ void RankRecorder::wait(Where at, Seconds from, Seconds to) {
   if (at.stream != Stream::kCompute) return;
   Seconds idle = 0;
   Seconds noted = from;
-  for (const MemberWait& wait : member_waits_) {
-    if (wait.cause != at.cause) continue;
-    const Seconds begin = std::max(from, wait.from);
-    const Seconds end = std::min(to, wait.to);
-    if (end <= begin) continue;
-    idle += end - begin;
+  for (const Background& other : background_) {
+    if (other.cause != at.cause) continue;
+    const Seconds ready = std::clamp(other.ready, from, to);
+    if (other.entry != kUncounted)
+      timeline_.collectives[other.entry].exposed += std::max(0.0, std::min(to, other.to) - ready);
+    const Seconds begin = std::max(from, other.from);
+    if (ready <= begin) continue;
+    idle += ready - begin;
     note(at, SpanKind::kWait, noted, begin);
-    note_idle(at, Cause::kImbalance, begin, end);
-    noted = end;
+    note_idle(at, Cause::kImbalance, begin, ready);
+    noted = ready;
   }
   note(at, SpanKind::kWait, noted, to);
   spend(Cause::kImbalance, idle);
   spend(at.cause, to - from - idle);
   // The compute stream never looks back before `to`.
-  std::erase_if(member_waits_, [to](const MemberWait& wait) { return wait.to <= to; });
+  std::erase_if(background_, [to](const Background& other) { return other.to <= to; });
 }
 
 void RankRecorder::begin_slot(std::uint32_t slot, Seconds now) {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "sim/base/units.hpp"
@@ -15,6 +17,20 @@ struct SlotSpan {
   std::uint32_t slot = 0;
   Seconds begin = 0;
   Seconds end = 0;
+};
+
+/// What the collectives of a rank took that are of one communicator, operation, size and cause, all together.
+struct CollectiveTime {
+  GroupKind group = GroupKind::kTensor;
+  CollectiveOp op = CollectiveOp::kAllReduce;
+  /// Of the whole tensor.
+  double bytes = 0;
+  Cause cause = Cause::kTensorCommunication;
+  std::int64_t calls = 0;
+  /// From when the last member was ready until the end.
+  Seconds busy = 0;
+  /// What of that compute waited for; the rest was hidden behind it.
+  Seconds exposed = 0;
 };
 
 /// What one rank did in a step.
@@ -31,6 +47,10 @@ struct RankTimeline {
   Seconds imbalance_in_slots = 0;
   /// When the rank's last stream ended.
   Seconds end = 0;
+  /// Collectives by what they are, in the order of their first calls.
+  std::vector<CollectiveTime> collectives;
+  /// How long its messages were on their way, one after the other.
+  Seconds sending = 0;
   /// Slots in the order in which they ran.
   std::vector<SlotSpan> slots;
   /// Empty unless they were asked for.
@@ -78,6 +98,8 @@ struct Where {
   /// Index into the stream.
   std::uint32_t instruction = 0;
   Cause cause = Cause::kForward;
+  /// The instruction itself; collectives without it are in no CollectiveTime.
+  const Instruction* what = nullptr;
 };
 
 /// Collects what a rank does while an executor runs it. Times are those of the stream's own clock; a stream
@@ -106,13 +128,19 @@ class RankRecorder {
   void finish(Seconds now);
 
  private:
-  /// A wait of a stream for the other members of a collective of this cause. One stream serves each cause, so
-  /// waits of one cause never overlap.
-  struct MemberWait {
+  static constexpr std::size_t kUncounted = std::numeric_limits<std::size_t>::max();
+  /// A collective beside compute: its stream waited for the other members until `ready`. One stream serves
+  /// each cause, so those of one cause never overlap.
+  struct Background {
     Cause cause = Cause::kImbalance;
     Seconds from = 0;
+    Seconds ready = 0;
     Seconds to = 0;
+    /// Index into RankTimeline::collectives, or kUncounted.
+    std::size_t entry = kUncounted;
   };
+  /// Counts a collective that took `busy`; returns its entry.
+  std::size_t count(const Where& at, Seconds busy);
   /// The compute stream spent `duration` on `cause`.
   void spend(Cause cause, Seconds duration) {
     timeline_.by_cause[static_cast<std::size_t>(cause)] += duration;
@@ -131,7 +159,9 @@ class RankRecorder {
 
   RankTimeline& timeline_;
   bool spans_;
-  std::vector<MemberWait> member_waits_;
+  std::vector<Background> background_;
+  /// Entry that was counted last; calls of one kind often follow each other.
+  std::size_t last_ = 0;
 };
 
 /// Ends a timeline: sets the step time and books each rank's wait for the others: until the

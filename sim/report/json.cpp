@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <string_view>
 
 #include "sim/base/spelling.hpp"
 #include "sim/base/text.hpp"
+#include "sim/report/groups.hpp"
 #include "sim/report/json_dump.hpp"
 #include "sim/report/network.hpp"
+#include "sim/report/placement.hpp"
 #include "sim/report/sensitivity.hpp"
 #include "sim/report/training.hpp"
 #include "sim/report/writers.hpp"
@@ -162,6 +166,40 @@ Json transfers_json(const Summary& summary) {
   return list;
 }
 
+Json groups_json(const Summary& summary) {
+  Json list = Json::array();
+  for (const program::GroupTransfers& group : alike_groups(summary)) {
+    const bool message = group.kind == program::TrafficKind::kPipeline;
+    list.push_back({{"kind", program::to_string(group.kind)},
+                    {"group", group.of.name},
+                    {"stages", group.of.stages},
+                    {"size", group.size},
+                    {"nodes", group.nodes},
+                    {"ranks", group.ranks},
+                    {"op", group.op},
+                    {"algorithm", message ? Json(nullptr) : Json(to_string(group.algorithm))},
+                    {"protocol", message ? Json(nullptr) : Json(to_string(group.protocol))},
+                    {"calls", group.calls},
+                    {"tensor_bytes", group.tensor_bytes},
+                    {"sent_bytes", group.sent_bytes},
+                    {"alone_s", group.alone},
+                    {"time_s", group.busy},
+                    {"exposed_s", group.exposed},
+                    {"longest_exposed_s", group.longest_exposed},
+                    {"hidden_s", group.hidden()},
+                    {"bus_bandwidth_bytes_per_s", group.bus_bandwidth()},
+                    {"limit", group.limit}});
+  }
+  return list;
+}
+
+Json users_json(const program::LinkTraffic& link) {
+  Json list = Json::array();
+  for (const program::LinkUser& user : link.users)
+    list.push_back({{"group", user.by.name}, {"stages", user.by.stages}, {"bytes", user.bytes}});
+  return list;
+}
+
 Json links_json(const Summary& summary) {
   Json list = Json::array();
   for (const program::LinkTraffic& link : summary.traffic.links) {
@@ -173,7 +211,8 @@ Json links_json(const Summary& summary) {
     list.push_back({{"name", link.name},
                     {"bandwidth_bytes_per_s", link.bandwidth},
                     {"utilization", utilization(summary, link)},
-                    {"bytes", std::move(bytes)}});
+                    {"bytes", std::move(bytes)},
+                    {"users", users_json(link)}});
   }
   return list;
 }
@@ -336,11 +375,13 @@ Json to_tree(const Summary& summary) {
   Json json = scalars(summary);
   json["uncertainty"] = uncertainty_json(summary.uncertainty);
   json["sensitivity"] = sensitivity_json(summary);
+  json["placement"] = placement_json(summary);
   json["jitter"] = jitter_json(summary.jitter);
   if (summary.run) json["run"] = training_json(*summary.run);
   json["breakdown"] = by_cause(summary.breakdown, summary.model.experts.active());
   json["kernels"] = kernels(summary);
   json["communication"] = transfers_json(summary);
+  json["communication_groups"] = groups_json(summary);
   json["links"] = links_json(summary);
   json["contention_s"] = summary.contention ? Json(*summary.contention) : Json(nullptr);
   json["ranks"] = ranks(summary);
@@ -380,8 +421,11 @@ std::string to_json(const Summary& summary) {
 
 void check_assertion_early(const std::string& text) {
   const Assertion assertion = parse(text);
-  const bool late = assertion.path.starts_with("ranks.") || assertion.path.starts_with("kernels.") ||
-                    assertion.path.starts_with("sensitivity.");
+  static constexpr std::array<std::string_view, 7> late_parts = {
+      "ranks.", "kernels.",     "communication.", "communication_groups.",
+      "links.", "sensitivity.", "placement."};
+  const bool late = std::any_of(late_parts.begin(), late_parts.end(),
+                                [&](std::string_view part) { return assertion.path.starts_with(part); });
   // Without a closed form the result has null there, which only the run can tell.
   Summary any;
   any.bubble_ratio_theory = 0;

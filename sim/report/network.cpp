@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/report/format.hpp"
+#include "sim/report/groups.hpp"
 
 namespace trainsim::report {
 
@@ -48,17 +49,6 @@ std::string type_of(std::string name) {
   return from + "|" + to;
 }
 
-/// The busiest link of each type, as far as they are busy at all.
-std::vector<const LinkTraffic*> busiest_links(const Summary& summary) {
-  std::vector<const LinkTraffic*> busiest;
-  std::set<std::string> types;
-  for (const LinkTraffic& link : summary.traffic.links) {
-    if (utilization(summary, link) < kIdle) break;
-    if (types.insert(type_of(link.name)).second) busiest.push_back(&link);
-  }
-  return busiest;
-}
-
 /// The busiest link that transfers of several kinds cross.
 const LinkTraffic* busiest_shared(const Summary& summary) {
   const auto is_shared = [](const LinkTraffic& link) {
@@ -69,6 +59,16 @@ const LinkTraffic* busiest_shared(const Summary& summary) {
 }
 
 }  // namespace
+
+std::vector<const LinkTraffic*> busiest_links(const Summary& summary) {
+  std::vector<const LinkTraffic*> busiest;
+  std::set<std::string> types;
+  for (const LinkTraffic& link : summary.traffic.links) {
+    if (utilization(summary, link) < kIdle) break;
+    if (types.insert(type_of(link.name)).second) busiest.push_back(&link);
+  }
+  return busiest;
+}
 
 double utilization(const Summary& summary, const LinkTraffic& link) {
   return link.total() / link.bandwidth / summary.step_time;
@@ -103,12 +103,14 @@ std::string contention_note(const Summary& summary) {
                      " of the step: with each alone it would take " +
                      duration(summary.step_time - *summary.contention) + ".";
   if (summary.traffic.links.empty()) return text;
+  std::string sharing = sharing_text(summary);
+  if (!sharing.empty()) sharing.insert(0, " ");
   const LinkTraffic* shared = busiest_shared(summary);
   const LinkTraffic& link = shared == nullptr ? summary.traffic.links.front() : *shared;
   return text +
          (shared == nullptr ? " The busiest link is '" : " The busiest that several kinds share is '") +
          link.name + "', busy for " + percent(utilization(summary, link)) + " of the step (" +
-         users_of(link) + ").";
+         users_of(link) + ")." + sharing;
 }
 
 std::string network_tables(const Summary& summary) {

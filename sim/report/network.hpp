@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <string>
+#include <vector>
 
 #include "sim/program/traffic.hpp"
 #include "sim/report/summary.hpp"
@@ -9,6 +10,8 @@ namespace trainsim::report {
 
 /// Share of the step in which a link is busy at its full rate.
 double utilization(const Summary& summary, const program::LinkTraffic& link);
+/// The busiest link of each type, as far as they are busy for 1 % of the step or more.
+std::vector<const program::LinkTraffic*> busiest_links(const Summary& summary);
 /// "data 81 %, pipeline 19 %": what a link is busy with, largest first.
 std::string users_of(const program::LinkTraffic& link);
 /// What compute waited for transfers of a kind, mean over ranks.

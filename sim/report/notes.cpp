@@ -6,6 +6,7 @@
 
 #include "sim/report/csv_cells.hpp"
 #include "sim/report/format.hpp"
+#include "sim/report/groups.hpp"
 #include "sim/report/memory.hpp"
 #include "sim/report/network.hpp"
 #include "sim/training/duration_text.hpp"
@@ -15,6 +16,7 @@ namespace trainsim::report {
 namespace {
 
 using program::Cause;
+using program::TrafficKind;
 
 Seconds of(const Summary& summary, Cause cause) {
   return summary.breakdown[static_cast<std::size_t>(cause)];
@@ -129,23 +131,26 @@ std::vector<std::string> explain(const Summary& summary) {
   const Seconds tensor = of(summary, Cause::kTensorCommunication);
   if (tensor > 0.05 * summary.step_time) {
     notes.push_back("Tensor-parallel communication that compute waits for takes " +
-                    percent(tensor / summary.step_time) + " of the step.");
+                    percent(tensor / summary.step_time) + " of the step" +
+                    limit_text(summary, TrafficKind::kTensor) + ".");
   }
   const Seconds context = of(summary, Cause::kContextCommunication);
   if (context > 0.02 * summary.step_time) {
     notes.push_back("Context-parallel communication (" + plan::to_string(summary.plan.context_communication) +
                     ") that attention waits for takes " + percent(context / summary.step_time) +
-                    " of the step.");
+                    " of the step" + limit_text(summary, TrafficKind::kContext) + ".");
   }
   const Seconds experts = of(summary, Cause::kExpertCommunication);
   if (experts > 0.05 * summary.step_time) {
     notes.push_back("The exchange of tokens between experts (all-to-all), which compute waits for, takes " +
-                    percent(experts / summary.step_time) + " of the step.");
+                    percent(experts / summary.step_time) + " of the step" +
+                    limit_text(summary, TrafficKind::kExpert) + ".");
   }
   const Seconds data = of(summary, Cause::kDataCommunication);
   if (data > 0.02 * summary.step_time) {
     notes.push_back("Gradient and parameter exchange that is not hidden takes " +
-                    percent(data / summary.step_time) + " of the step.");
+                    percent(data / summary.step_time) + " of the step" +
+                    limit_text(summary, TrafficKind::kData) + ".");
   }
   if (const std::string contention = contention_note(summary); !contention.empty()) {
     notes.push_back(contention);

@@ -55,12 +55,25 @@ double gpu_hours(const PlanResult& result) {
   return gpu_hours(result.plan.gpus, result.step_time);
 }
 
-std::string explain_difference(const PlanResult& from, const PlanResult& to) {
+std::string moved_causes(const std::array<Seconds, program::kCauses>& from,
+                         const std::array<Seconds, program::kCauses>& to, Seconds step_time) {
   std::array<std::size_t, program::kCauses> causes{};
   std::iota(causes.begin(), causes.end(), std::size_t{0});
-  const auto change = [&](std::size_t c) { return to.breakdown[c] - from.breakdown[c]; };
+  const auto change = [&](std::size_t c) { return to[c] - from[c]; };
   std::stable_sort(causes.begin(), causes.end(),
                    [&](std::size_t a, std::size_t b) { return std::abs(change(a)) > std::abs(change(b)); });
+  std::string text;
+  for (std::size_t i = 0; i < kMostCauses; ++i) {
+    const Seconds moved = change(causes[i]);
+    if (std::abs(moved) < kSmallShare * step_time) break;
+    if (!text.empty()) text += ", ";
+    text += words(program::to_string(static_cast<program::Cause>(causes[i])));
+    text.append(" ").append(duration(std::abs(moved))).append(moved > 0 ? " more" : " less");
+  }
+  return text;
+}
+
+std::string explain_difference(const PlanResult& from, const PlanResult& to) {
   std::string text;
   if (from.plan.gpus != to.plan.gpus) {
     text = std::to_string(to.plan.gpus) + " GPUs and a step of " + duration(to.step_time) + " against " +
@@ -68,13 +81,9 @@ std::string explain_difference(const PlanResult& from, const PlanResult& to) {
   }
   const bool as_fast = std::abs(to.step_time - from.step_time) < kSmallShare * from.step_time;
   // Causes that make up for each other explain nothing.
-  for (std::size_t i = 0; i < kMostCauses && !as_fast; ++i) {
-    const Seconds moved = change(causes[i]);
-    if (std::abs(moved) < kSmallShare * from.step_time) break;
-    if (!text.empty()) text += i == 0 ? ": " : ", ";
-    text += words(program::to_string(static_cast<program::Cause>(causes[i])));
-    text.append(" ").append(duration(std::abs(moved))).append(moved > 0 ? " more" : " less");
-  }
+  const std::string moved = as_fast ? "" : moved_causes(from.breakdown, to.breakdown, from.step_time);
+  if (!text.empty() && !moved.empty()) text += ": ";
+  text += moved;
   if (!text.empty()) return text;
   const Bytes memory = to.peak_memory - from.peak_memory;
   if (memory == 0) return "as fast within " + percent(kSmallShare) + ", with as much memory";

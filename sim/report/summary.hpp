@@ -2,7 +2,9 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -196,6 +198,33 @@ struct Sensitivity {
   std::vector<SensitivityRow> rows;
 };
 
+/// What a step would be with other ranks as neighbours, or on other nodes.
+struct PlacementResult {
+  Seconds step_time = 0;
+  /// Mean over ranks, by program::Cause.
+  std::array<Seconds, program::kCauses> breakdown{};
+  /// By name of Parties: the most nodes that such a communicator lies on.
+  std::map<std::string, std::int64_t> nodes;
+  /// By name of Parties: who else uses the link that holds it up most.
+  std::map<std::string, std::set<std::string>> company;
+};
+
+/// A placement that was simulated.
+struct PlacementRow {
+  /// "order tp-pp-dp", "one node of each leaf".
+  std::string meaning;
+  /// As for --set.
+  std::vector<std::string> overrides;
+  PlacementResult result;
+};
+
+/// Other placements of the same plan, the shortest step first.
+struct Placement {
+  std::vector<PlacementRow> rows;
+  /// Why no other nodes were tried; empty if they were.
+  std::string note;
+};
+
 /// Step times of several steps with jitter.
 struct JitterResult {
   std::int64_t steps = 0;
@@ -263,6 +292,7 @@ struct Summary {
   /// Only when it was asked for.
   std::optional<Uncertainty> uncertainty;
   std::optional<Sensitivity> sensitivity;
+  std::optional<Placement> placement;
   /// Only with steps and jitter.
   std::optional<JitterResult> jitter;
   /// Only with a section `run`.

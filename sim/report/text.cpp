@@ -5,7 +5,9 @@
 #include <vector>
 
 #include "sim/report/format.hpp"
+#include "sim/report/groups.hpp"
 #include "sim/report/network.hpp"
+#include "sim/report/placement.hpp"
 #include "sim/report/rows.hpp"
 #include "sim/report/sensitivity.hpp"
 #include "sim/report/training.hpp"
@@ -303,10 +305,12 @@ std::string closing(const Summary& summary) {
 
 }  // namespace
 
-std::string to_text(const Summary& summary) {
+std::string to_text(const Summary& summary, Detail detail) {
   return head(summary) + result(summary) + training_block(summary) + jitter_lines(summary) +
-         uncertainty_table(summary) + sensitivity_text(summary) + breakdown(summary) + stage_table(summary) +
-         network_tables(summary) + memory_table(summary) + kernel_table(summary) + closing(summary);
+         uncertainty_table(summary) + sensitivity_text(summary) + placement_text(summary) +
+         breakdown(summary) + stage_table(summary) + network_tables(summary) +
+         (detail == Detail::kFull ? group_table(summary) : "") + memory_table(summary) +
+         kernel_table(summary) + closing(summary);
 }
 
 }  // namespace trainsim::report

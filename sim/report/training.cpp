@@ -105,9 +105,12 @@ std::string checkpoint_row(const TrainingRun& run) {
   std::string text = "every " + std::to_string(checkpoint.timing.interval) + " steps (" +
                      duration_text(checkpoint.interval) + choice_text(checkpoint) + "), " +
                      bytes_text(static_cast<double>(checkpoint.size)) + ", stopping training for " +
-                     duration_text(checkpoint.timing.stall);
+                     duration_text(checkpoint.timing.stall - checkpoint.slowed);
   if (checkpoint.timing.write > checkpoint.timing.stall)
     text += " and written after " + duration_text(checkpoint.timing.write);
+  if (checkpoint.slow_step > 0)
+    text += "; steps beside it take " + duration(checkpoint.slow_step) + " and lose " +
+            duration(checkpoint.slowed) + " in all";
   if (run.failures) text += best_interval_text(*run.failures);
   return text_row("checkpoints", text);
 }
@@ -184,7 +187,9 @@ Json checkpoint_json(const TrainingRun& run) {
           {"interval_s", checkpoint.interval},
           {"chosen", checkpoint.chosen},
           {"size_bytes", checkpoint.size},
-          {"stall_s", checkpoint.timing.stall},
+          {"stall_s", checkpoint.timing.stall - checkpoint.slowed},
+          {"slowed_s", checkpoint.slowed},
+          {"slow_step_time_s", checkpoint.slow_step > 0 ? Json(checkpoint.slow_step) : Json(nullptr)},
           {"write_s", checkpoint.timing.write}};
 }
 

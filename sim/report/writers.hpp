@@ -8,8 +8,15 @@
 
 namespace trainsim::report {
 
+/// How much a text says.
+enum class Detail {
+  kUsual,
+  /// Communication by group, too.
+  kFull,
+};
+
 /// The summary for people, in GiB and readable times.
-std::string to_text(const Summary& summary);
+std::string to_text(const Summary& summary, Detail detail = Detail::kUsual);
 /// The summary as JSON, schema 1 (docs/output.md), ending in a newline.
 std::string to_json(const Summary& summary);
 /// A header and one row of the scalar results, for spreadsheets and scripts.

@@ -56,6 +56,9 @@ struct CheckpointSpec {
   /// How long training stops for one; without, until it is written. With both, the rest of the writing goes
   /// on beside training.
   std::optional<Seconds> stall;
+  /// Whether it is written through the NICs of the compute fabric, which slows the steps beside it; else
+  /// through NICs of their own.
+  bool through_compute = false;
 };
 
 /// What is asked of a whole training run. Exactly one of tokens and steps is given.

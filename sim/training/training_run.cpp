@@ -59,13 +59,17 @@ struct FullSteps {
   std::int64_t over(Seconds interval) const { return clamped(std::ceil(interval / time), count); }
 };
 
-/// What a checkpoint takes.
-CheckpointResult checkpoint_of(const CheckpointSpec& spec, Bytes state) {
+/// What a checkpoint takes. While it is written beside training for w seconds, steps that take f times as
+/// long get as far as others do in w / f: the rest is lost to it as if training stood still.
+CheckpointResult checkpoint_of(const CheckpointSpec& spec, const Setting& setting, Seconds step_time) {
   CheckpointResult result;
-  result.size = spec.size.value_or(state);
+  result.size = spec.size.value_or(setting.state);
   const Seconds written =
       spec.write_bandwidth ? static_cast<double>(result.size) / *spec.write_bandwidth : 0.0;
-  result.timing.stall = spec.stall.value_or(written);
+  const Seconds stall = spec.stall.value_or(written);
+  result.slowed = std::max(0.0, written - stall) * (1.0 - 1.0 / setting.writing_slowdown);
+  if (spec.through_compute) result.slow_step = step_time * setting.writing_slowdown;
+  result.timing.stall = stall + result.slowed;
   result.timing.write = std::max(result.timing.stall, written);
   return result;
 }
@@ -145,7 +149,7 @@ FailureResult simulate(const FailureSpec& spec, const Hazard& hazard, const std:
 /// Puts checkpoints, and failures if there are any, into a run of known steps.
 void add_interruptions(const TrainingSpec& spec, const Setting& setting, TrainingRun& run) {
   const FullSteps steps{run.stages.back().step.step_time, run.steps};
-  run.checkpoint = checkpoint_of(*spec.checkpoint, setting.state);
+  run.checkpoint = checkpoint_of(*spec.checkpoint, setting, steps.time);
   CheckpointResult& checkpoint = *run.checkpoint;
   const Checkpoints& timing = checkpoint.timing;
   const auto cut = [&](std::int64_t interval) {

@@ -36,7 +36,12 @@ struct Cost {
 /// How a run saves its state.
 struct CheckpointResult {
   Bytes size = 0;
+  /// The stall includes what steps beside the writing lose.
   Checkpoints timing;
+  /// What they lose: the time of the writing less that of as many steps at their usual pace.
+  Seconds slowed = 0;
+  /// A step of the full batch beside the writing; 0 where it is as long as others.
+  Seconds slow_step = 0;
   /// The interval in seconds, at the step time of the full batch.
   Seconds interval = 0;
   /// Whether it was chosen here, and if so whether a shorter one would be better if writing were faster.
@@ -99,6 +104,8 @@ struct Setting {
   std::int64_t sequence_length = 1;
   /// Bytes of parameters and optimizer state of the whole model.
   Bytes state = 0;
+  /// How many times as long as others a step takes while a checkpoint is written.
+  double writing_slowdown = 1;
 };
 
 /// Makes a run of simulated steps, in the order of its stages. Throws InputError when failures come so fast

@@ -55,6 +55,24 @@ class TrainingRun(unittest.TestCase):
         computing = sum(step["breakdown"][cause] for cause in ("forward", "backward", "recompute", "optimizer"))
         self.assertAlmostEqual(run["energy"]["gpu_utilization"], computing / step["step_time_s"], places=12)
 
+    def test_checkpoints_through_the_compute_fabric_slow_steps(self):
+        # On nodes of one GPU and one NIC each all that is sent crosses the NICs.
+        nodes = ("cluster.gpus_per_node=1", "cluster.nics_per_node=1")
+        writing = "run.checkpoint={interval: 500 steps, stall: 1 s, write_bandwidth: 160 GB/s, size: 8000 GB%s}"
+        through = self.result(*nodes, "run.steps=1000", writing % ", through: compute")
+        storage = self.result(*nodes, "run.steps=1000", writing % "")
+        # Of each of eight NICs writing takes 20 GB/s, 40 % of their 50 GB/s; of the usable 92 % 52 % are left.
+        slow = self.result(*nodes, "cluster.nic.efficiency=0.52")["step_time_s"]
+        checkpoint = through["run"]["checkpoint"]
+        self.assertAlmostEqual(checkpoint["slow_step_time_s"] / slow, 1, places=9)
+        self.assertGreater(slow, 1.01 * through["step_time_s"])
+        # 50 s less the stall, at the pace of slow steps.
+        lost = (50 - 1) * (1 - through["step_time_s"] / slow)
+        self.assertAlmostEqual(checkpoint["slowed_s"], lost, places=6)
+        self.assertEqual((checkpoint["stall_s"], storage["run"]["checkpoint"]["slowed_s"]), (1, 0))
+        self.assertLess(through["run"]["goodput"], storage["run"]["goodput"])
+        self.assertIsNone(storage["run"]["checkpoint"]["slow_step_time_s"])
+
     def test_rows_of_a_sweep_have_it(self):
         ramp = "run.rampup_batch_size={start: 16, increment: 16, samples: 1000}"
         command = [self.program, "sweep", SMALL, "--quiet", "--format", "csv", "--set", "run.tokens=10M", "--set", ramp,

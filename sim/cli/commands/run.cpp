@@ -121,7 +121,9 @@ class RunCommand : public Command {
     std::optional<report::JitterResult> jitter;
     if (experiment.jitter.steps > 0) jitter = simulate_steps(experiment, available_processors(), progress);
     const VariationOptions how{fold_, available_processors(), progress};
-    const StepsByBatch ramp = simulate_ramp(experiment, ramp_sizes(experiment), how);
+    RunNeeds needs;
+    add_needs(experiment, needs);
+    const RunSteps steps = simulate_run_steps(experiment, needs, how);
     questions_.answer(subject_, experiment, how);
     Recording recording;
     const bool record = trace.wanted() || report_.wanted();
@@ -135,15 +137,16 @@ class RunCommand : public Command {
     bar.clear();
     if (!chosen.empty()) summary.notes.push_back("Recomputation: " + chosen);
     summary.jitter = jitter;
-    add_training_run(experiment, ramp, summary);
+    add_training_run(experiment, steps, summary);
     summary.sensitivity = questions_.sensitivity();
+    summary.placement = questions_.placement();
     if (uncertainty) summary.uncertainty = scaled(std::move(*uncertainty), summary.step_time);
     if (folding_check) summary.notes.push_back(folding_check->compare(summary));
     if (report_.wanted()) {
       report_.write(html_report(subject_, experiment, summary, recording, progress));
       bar.clear();
     }
-    const std::string text = questions_.formatted(summary, subject_, experiment, common_.format);
+    const std::string text = questions_.formatted(summary, subject_, experiment, common_);
     const int code = judge(summary, assertions_, require_fit_);
     trace.write(summary, recording);
     output.write(text);

@@ -136,7 +136,7 @@ class StreamActor {
   program::RankRecorder& recorder() { return shared_.recorders[rank_]; }
   /// The instruction that the stream is at.
   program::Where where(const Instruction& instruction) const {
-    return {stream_, static_cast<std::uint32_t>(next_), instruction.cause};
+    return {stream_, static_cast<std::uint32_t>(next_), instruction.cause, &instruction};
   }
   void report_progress() {
     if ((++shared_.done & 0xfffU) == 0 && shared_.options.progress) {

@@ -95,6 +95,22 @@ Json exposed_json(const Summary& summary) {
   return json;
 }
 
+Json link_curves_json(const Page& page) {
+  Json list = Json::array();
+  for (const program::LinkCurve& curve : page.link_curves) {
+    Json busy = Json::object();
+    for (std::size_t kind = 0; kind < curve.busy.size(); ++kind) {
+      if (curve.busy[kind].empty()) continue;
+      Json parts = Json::array();
+      // A thousandth is finer than a pixel.
+      for (const double share : curve.busy[kind]) parts.push_back(std::round(share * 1000.0) / 1000.0);
+      busy[program::to_string(static_cast<program::TrafficKind>(kind))] = std::move(parts);
+    }
+    list.push_back({{"name", curve.name}, {"busy", std::move(busy)}});
+  }
+  return list;
+}
+
 Json changes_json(const WhatIf& what_if) {
   Json list = Json::array();
   for (const PlanChange& change : what_if.changes) {
@@ -147,6 +163,7 @@ Json page_json(const Page& page) {
   json["memory"] = memory_json(page.summary);
   json["kernels"] = kernels_json(page);
   json["exposed_s"] = exposed_json(page.summary);
+  json["link_curves"] = link_curves_json(page);
   json["uncontended_step_time_s"] = page.what_if.step_time;
   json["changes"] = changes_json(page.what_if);
   json["memory_bandwidth_bytes_per_s"] = cluster.gpu.memory_bandwidth;

@@ -7,6 +7,7 @@
 #include "sim/config/experiment.hpp"
 #include "sim/program/job.hpp"
 #include "sim/program/timeline.hpp"
+#include "sim/program/traffic.hpp"
 #include "sim/report/summary.hpp"
 
 namespace trainsim::report {
@@ -56,6 +57,8 @@ struct Page {
   const program::Job& job;
   const program::Timeline& timeline;
   WhatIf what_if;
+  /// Of busiest_links(), in equal parts of the step.
+  std::vector<program::LinkCurve> link_curves;
   /// The command line that makes the same page.
   std::string command;
   /// Of the program.

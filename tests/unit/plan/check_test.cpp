@@ -522,6 +522,22 @@ TEST_F(Check, WarnsOfTensorParallelismAcrossNodes) {
   EXPECT_EQ(warned(), Texts{"plan.tensor_parallel"});
 }
 
+TEST_F(Check, WarnsOfOrdersThatTakeTensorParallelismOutOfANode) {
+  // With both replicas next to each other every second of a node's eight ranks is of the same group.
+  set(16, 8, 1);
+  plan_.order = {Axis::kData, Axis::kTensor, Axis::kPipeline};
+  const Problems found = warnings(plan_, model_, cluster_);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].field, "plan.order");
+  EXPECT_EQ(
+      found[0].message,
+      "dp-tp-pp puts 4 of the 8 tensor-parallel ranks of a group into a node, so that their communication "
+      "leaves it, which is slow");
+  set(8, 8, 1);  // one node
+  plan_.order = {Axis::kData, Axis::kTensor, Axis::kPipeline};
+  EXPECT_EQ(warned(), Texts{});
+}
+
 TEST_F(Check, WarnsOfRingsThatShareNics) {
   set(16, 1, 1);
   cluster_.nics_per_node = 2;

@@ -79,6 +79,27 @@ TEST(TrainingRun, LetsGpusWaitWhileTheyDoNotTrain) {
   EXPECT_FALSE(run.energy->co2);
 }
 
+TEST(TrainingRun, LosesTimeToStepsThatWritingSlows) {
+  // 6 GB at 0.1 GB/s take 60 s, of which training stops for 10 s. In the other 50 s steps take 2.5 instead of
+  // 2 s: 20 of them, which would take 40 s otherwise. The last of the four checkpoints is waited for.
+  TrainingSpec spec;
+  spec.checkpoint = CheckpointSpec{{}, 100, {}, 1e8, 10, true};
+  Setting slowed = setting(8);
+  slowed.writing_slowdown = 1.25;
+  const TrainingRun run = training_run(spec, steps_of(400, 2.0), slowed);
+  ASSERT_TRUE(run.checkpoint);
+  EXPECT_NEAR(run.checkpoint->slowed, 10, 1e-9);
+  EXPECT_NEAR(run.checkpoint->slow_step, 2.5, 1e-12);
+  EXPECT_NEAR(run.checkpoint->timing.stall, 20, 1e-9);
+  EXPECT_NEAR(run.wall.work, 800, 1e-9);
+  EXPECT_NEAR(run.wall.checkpoints, 3 * 20 + 60, 1e-9);
+  // Through NICs of its own it costs the stall alone.
+  spec.checkpoint->through_compute = false;
+  const TrainingRun usual = training_run(spec, steps_of(400, 2.0), setting(8));
+  EXPECT_NEAR(usual.wall.checkpoints, 3 * 10 + 60, 1e-9);
+  EXPECT_EQ(usual.checkpoint->slow_step, 0);
+}
+
 TEST(TrainingRun, KnowsNoEnergyWithoutPower) {
   Setting unknown = setting(8);
   unknown.machine.waiting_power = unknown.machine.computing_power = 0;
