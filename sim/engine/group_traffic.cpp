@@ -43,10 +43,10 @@ class Slowest {
 
 std::string limit_of(const program::Job& job, const program::Group& group,
                      const program::CollectiveCost& cost) {
-  Slowest slowest(job, cost.delay);
+  Slowest slowest(job, cost.delay());
   for (const program::RingFlow& ring : group.flows) {
     for (const Hop& hop : ring.flow.route)
-      slowest.see(hop, cost.inside * hop.inside_load + cost.between * hop.between_load);
+      slowest.see(hop, cost.inside() * hop.inside_load + cost.between() * hop.between_load);
   }
   return slowest.name();
 }
