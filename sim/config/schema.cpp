@@ -53,6 +53,8 @@ plan:
   recompute: {granularity: full, partial_micro_batches: 1}
   activation_offload: {}
   sharding: {stage: 3, reshard_after_forward: true}
+  precision: fp8
+  fp8: {}
   lora: {modules: [mlp]}
   placement: [0]
   profile: {}

@@ -26,7 +26,7 @@ rows:
 - {id: tp1, measured: {iteration_time_s: 0.5}}
 - {id: tp2, plan: {tp: 2}, measured: {iteration_time_s: 0.6}}
 - {id: tp4, plan: {tp: 4}, measured: {iteration_time_s: 0.8}}
-- {id: fp8, plan: {precision: FP8}, measured: {iteration_time_s: 0.5}}
+- {id: fp4, plan: {precision: NVFP4}, measured: {iteration_time_s: 0.5}}
 - {id: illegal, plan: {tp: 3}, measured: {iteration_time_s: 0.5}}
 - {id: misspelt, plan: {tpp: 2}, measured: {iteration_time_s: 0.5}}
 - {id: vague, model: {vocab: null}, plan: {gbs: 32}, measured: {iteration_time_s: 1}}
@@ -63,7 +63,7 @@ class Validate(unittest.TestCase):
         self.assertEqual(sorted(row["id"] for row in result["rows"] if row["family"] == "runs"),
                          ["tp1", "tp2", "tp4", "vague"])
         self.assertEqual({row["id"]: row["reason"] for row in result["skipped"]}, {
-            "fp8": "plan.precision: fp8 is not supported by this version",
+            "fp4": "precision 'NVFP4' is not supported by this version",
             "v100 multiply 1x4096x4096x4096": "there is no preset for the GPU 'v100'"})
         self.assertEqual(result["malformed"], {"kernels": 1, "runs": 2})
         self.assertEqual(len(result["problems"]), 3)

@@ -239,8 +239,8 @@ double kernel_bytes(const ParallelPlan& plan, const std::string& name) {
   double bytes = 0;
   hardware::ClusterSpec cluster = tests::round_cluster();
   cluster.gpu = fp8_gpu();
-  for (const program::Segment& segment :
-       lower(model_of(), plan, cluster, schedule::build(plan)).front().segments) {
+  const std::vector<program::Program> programs = lower(model_of(), plan, cluster, schedule::build(plan));
+  for (const program::Segment& segment : programs.front().segments) {
     for (const program::Kernel& kernel : segment.kernels) bytes += kernel.name == name ? kernel.bytes : 0;
   }
   return bytes;

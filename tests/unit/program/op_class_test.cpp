@@ -88,6 +88,8 @@ TEST(OpClass, OfContextParallelKernelsIsAttention) {
         plan::ContextCommunication::kAllToAll}) {
     auto shared = kernels_by_op(model, plan::Fusion::kStandard, 2, way);
     shared.erase("attention");
+    // Ranks that share a sequence add up their gradients.
+    shared.at("optimizer").erase("gradient average");
     EXPECT_EQ(shared, alone) << to_string(way);
   }
 }

@@ -48,7 +48,7 @@ TEST(Placement, NamesTheBestIfItIsBetter) {
                                 ""};
   sort_by_step_time(*summary.placement);
   EXPECT_EQ(placement_sentence(summary),
-            "The best, order pp-tp-dp, would take 3.10 % less: data communication 310.0 ms less.");
+            "The best, order pp-tp-dp, would take 3.1 % less: data communication 310.0 ms less.");
   EXPECT_EQ(placement_csv(summary),
             "meaning,set,step_time_s,relative\nown,,10,1\norder pp-tp-dp,plan.order=pp-tp-dp,9.69,0.969\n"
             "order tp-pp-dp,plan.order=tp-pp-dp,12,1.2\n");
