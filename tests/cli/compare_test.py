@@ -286,7 +286,7 @@ class Sensitivity(WithFolder):
         rows = list(csv.DictReader(io.StringIO(run(SMALL, "--sensitivity", "--format", "csv").stdout)))
         self.assertEqual(list(rows[0]), ["name", "meaning", "change", "step_time_s", "gain_s", "gain", "elasticity",
                                          "verdict"])
-        self.expect_error("--format csv prints one table; give --what-if or --sensitivity, not both", SMALL,
+        self.expect_error("--format csv prints one table; give one of --what-if, --sensitivity and --placement, or use json", SMALL,
                           "--sensitivity", "--what-if", "gpu.memory=x2", "--format", "csv")
 
 

@@ -46,20 +46,15 @@ function stagesText(stages) {
 
 function showGroups() {
   const groups = result.communication_groups;
-  const longest = Math.max(...groups.map((group) => group.time_s));
-  const stages = result.plan.pipeline_parallel > 1 ? [{title: "Stages", cell: (group) => stagesText(group.stages)}] : [];
+  const whose = (group) =>
+      words(group.group) + (result.plan.pipeline_parallel > 1 ? `, ${stagesText(group.stages)}` : "");
   byId("groups").append(table("Per rank and step, mean over the ranks of all such groups", [
-    {title: "Group", cell: (group) => words(group.group)},
-    ...stages,
-    {title: "Ranks", number: true, cell: (group) => number(group.size)},
-    {title: "on nodes", number: true, cell: (group) => number(group.nodes)},
+    {title: "Group", cell: whose},
+    {title: "Ranks / nodes", number: true, cell: (group) => `${number(group.size)} / ${number(group.nodes)}`},
     {title: "Operation", cell: (group) =>
         words(group.op) + (group.algorithm === null ? "" : `, ${group.algorithm} ${group.protocol}`)},
     {title: "Sends", number: true, cell: (group) => gib(group.sent_bytes)},
-    {title: "Alone", number: true, cell: (group) => duration(group.alone_s)},
     {title: "Takes", number: true, cell: (group) => duration(group.time_s)},
-    {title: "", class: "bar-cell", cell: (group) => track([["communication", Math.min(1, group.exposed_s / longest)],
-      ["waiting", Math.min(1, group.hidden_s / longest)]])},
     {title: "Waited for", number: true, cell: (group) => duration(group.exposed_s)},
     {title: "Hidden", number: true, cell: (group) => duration(group.hidden_s)},
     {title: "GB/s", number: true, cell: (group) => number(group.bus_bandwidth_bytes_per_s / 1e9)},
