@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <array>
-#include <compare>
 #include <cstdint>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "sim/base/collective.hpp"
@@ -41,7 +41,10 @@ struct Parties {
   /// Sorted.
   std::vector<std::int64_t> stages;
 
-  auto operator<=>(const Parties&) const = default;
+  bool operator==(const Parties&) const = default;
+  bool operator<(const Parties& other) const {
+    return std::tie(name, stages) < std::tie(other.name, other.stages);
+  }
 };
 
 /// Collectives of one operation, algorithm and protocol, or messages, of communicators that differ in their
