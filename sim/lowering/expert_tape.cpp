@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/lowering/expert_tape.hpp"
 
-#include <cmath>
 #include <string>
 #include <utility>
+
+#include "sim/lowering/fp8.hpp"
 
 namespace trainsim::lowering {
 
@@ -17,8 +18,8 @@ constexpr Bytes kIndexBytes = 8;
 class ExpertTape {
  public:
   ExpertTape(Tape& tape, const ExpertShapes& shapes, Bytes residual, const ExpertRepeat& repeat, bool widened,
-             double fp8)
-      : tape_(tape), shapes_(shapes), residual_(residual), repeat_(repeat), widened_(widened), fp8_(fp8) {}
+             const plan::ParallelPlan& plan)
+      : tape_(tape), shapes_(shapes), residual_(residual), repeat_(repeat), widened_(widened), plan_(plan) {}
 
   TensorId build(TensorId input) {
     const TensorId routed = route(input);
@@ -86,15 +87,10 @@ class ExpertTape {
     return output;
   }
 
-  /// For the gradient of the weights; in 8 bits, if it is not made again anyhow.
-  void keep_input(Operation& operation, Bytes elements, Repeat of_input) {
-    if (fp8_ == 0 || of_input == Repeat::kOutput) {
-      operation.keeps.push_back(operation.reads.front());
-      return;
-    }
-    const Bytes bytes = std::llround(static_cast<double>(elements) * fp8_);
-    operation.writes.push_back(tape_.tensor(operation.name + " input in 8 bits", bytes));
-    operation.keeps.push_back(operation.writes.back());
+  /// A multiply keeps its input of so many columns; in 8 bits, if it is not made again anyhow.
+  void keep(Operation& operation, std::int64_t columns, Repeat of_input) {
+    const Bytes copy = of_input == Repeat::kOutput ? 0 : kept_fp8_bytes(plan_, shapes_.received * columns);
+    keep_input(tape_, operation, copy);
   }
 
   /// The activation multiplies with the probabilities, so that nothing behind it need be kept.
@@ -102,7 +98,7 @@ class ExpertTape {
     const TensorId inner =
         tape_.tensor("experts in output", shapes_.received * shapes_.ffn_inputs * shapes_.element);
     Operation in{"experts in", {input}, {}, {inner}, {}, {}, {}, {}};
-    keep_input(in, shapes_.received * shapes_.hidden, Repeat::kNever);
+    keep(in, shapes_.hidden, Repeat::kNever);
     add(std::move(in));
     const Bytes width = shapes_.received * shapes_.ffn * shapes_.element;
     const TensorId activated = tape_.tensor("expert activation output", width);
@@ -115,7 +111,7 @@ class ExpertTape {
     tape_.add(std::move(activation));
     const TensorId output = tokens("expert results", shapes_.received_bytes());
     Operation out{"experts out", {activated}, {}, {output}, {}, {}, {}, {}};
-    keep_input(out, shapes_.received * shapes_.ffn, repeat_.activation);
+    keep(out, shapes_.ffn, repeat_.activation);
     add(std::move(out));
     return output;
   }
@@ -131,7 +127,7 @@ class ExpertTape {
   Bytes residual_;
   ExpertRepeat repeat_;
   bool widened_;
-  double fp8_;
+  const plan::ParallelPlan& plan_;
   TensorId order_ = kNoTensor;
   TensorId weights_ = kNoTensor;
 };
@@ -139,8 +135,8 @@ class ExpertTape {
 }  // namespace
 
 TensorId add_routed_experts(Tape& tape, TensorId input, const ExpertShapes& shapes, Bytes residual,
-                            const ExpertRepeat& repeat, bool widened, double fp8) {
-  return ExpertTape(tape, shapes, residual, repeat, widened, fp8).build(input);
+                            const ExpertRepeat& repeat, bool widened, const plan::ParallelPlan& plan) {
+  return ExpertTape(tape, shapes, residual, repeat, widened, plan).build(input);
 }
 
 }  // namespace trainsim::lowering

@@ -13,9 +13,8 @@ struct ExpertRepeat {
 
 /// Adds the operations of routed experts to a layer's tape, as Megatron-LM's all-to-all dispatcher and
 /// grouped multiplies have them; `residual` are the bytes of a rank's part of the residual stream. `widened`
-/// says whether a gated activation keeps its activated gate, `fp8` the bytes of an element of what multiplies
-/// keep of their inputs in 8 bits, 0 where they do not. Returns their output.
+/// says whether a gated activation keeps its activated gate. Returns their output.
 TensorId add_routed_experts(Tape& tape, TensorId input, const ExpertShapes& shapes, Bytes residual,
-                            const ExpertRepeat& repeat, bool widened, double fp8);
+                            const ExpertRepeat& repeat, bool widened, const plan::ParallelPlan& plan);
 
 }  // namespace trainsim::lowering

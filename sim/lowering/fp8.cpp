@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/lowering/fp8.hpp"
 
+#include <cmath>
+
 #include "sim/lowering/experts.hpp"
 #include "sim/lowering/layer.hpp"
 #include "sim/lowering/lower.hpp"
+#include "sim/lowering/tape.hpp"
 
 namespace trainsim::lowering {
 
@@ -40,6 +43,20 @@ double gathered_share(const plan::ParallelPlan& plan) {
 
 bool keeps_fp8_inputs(const plan::ParallelPlan& plan) {
   return plan.uses_fp8() && plan.transformer_engine && !plan.lora.active();
+}
+
+Bytes kept_fp8_bytes(const plan::ParallelPlan& plan, std::int64_t elements) {
+  if (!keeps_fp8_inputs(plan)) return 0;
+  return std::llround(static_cast<double>(elements) * fp8_element_bytes(plan.fp8.recipe));
+}
+
+void keep_input(Tape& tape, Operation& operation, Bytes copy) {
+  if (copy == 0) {
+    operation.keeps.push_back(operation.reads.front());
+    return;
+  }
+  operation.writes.push_back(tape.tensor(operation.name + " input in 8 bits", copy));
+  operation.keeps.push_back(operation.writes.back());
 }
 
 bool casts_weights_each_time(const plan::ParallelPlan& plan) {

@@ -2,10 +2,14 @@
 #pragma once
 #include <cstdint>
 
+#include "sim/base/units.hpp"
 #include "sim/model/model_spec.hpp"
 #include "sim/plan/plan.hpp"
 
 namespace trainsim::lowering {
+
+class Tape;
+struct Operation;
 
 /// Bytes of an element of an 8-bit tensor with its share of the scales: one of 1 byte for each 32 elements
 /// with mxfp8, one of 4 bytes for each 128 with blockwise; the others have too few to count.
@@ -14,8 +18,7 @@ double fp8_element_bytes(plan::Fp8Recipe recipe);
 /// Bytes for each element that making 8-bit copies of a bf16 tensor moves: each copy is written, the tensor
 /// is read for it, and before that for the largest element where the scale is that of the whole tensor.
 /// Kernels of Transformer Engine (`at_once`) read it once for both copies; a compiler that has just made the
-/// tensor
-/// (`at_hand`) need not read it again for the first.
+/// tensor (`at_hand`) need not read it again for the first.
 double cast_bytes(plan::Fp8Recipe recipe, int copies, bool at_once, bool at_hand);
 
 /// Bytes of gathered activations (sequence parallelism) relative to compute precision: they are cast before
@@ -25,6 +28,13 @@ double gathered_share(const plan::ParallelPlan& plan);
 /// Whether a linear layer keeps its input in 8 bits for backward, as Transformer Engine does, rather than as
 /// it got it, as torchao does.
 bool keeps_fp8_inputs(const plan::ParallelPlan& plan);
+
+/// Bytes of a linear layer's input of so many elements that is kept in 8 bits; 0 where it is kept as it is.
+Bytes kept_fp8_bytes(const plan::ParallelPlan& plan, std::int64_t elements);
+
+/// Keeps the first input of an operation for the gradient of its weight, or `copy` bytes in 8 bits instead,
+/// if that is not 0.
+void keep_input(Tape& tape, Operation& operation, Bytes copy);
 
 /// Whether weights are cast in each forward and backward, as where they are gathered for it; else once a
 /// step, and the copies stay.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/lowering/latent_tape.hpp"
 
-#include <cmath>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,11 +14,8 @@ namespace {
 /// A linear layer, which keeps its input for the weight's gradient, or so many bytes of a copy in 8 bits.
 TensorId add_linear(Tape& tape, const std::string& name, TensorId input, Bytes bytes, Bytes copy) {
   const TensorId output = tape.tensor(name + " output", bytes);
-  Operation operation{name, {input}, {}, {output}, {input}, {}, {}, {}};
-  if (copy > 0) {
-    operation.writes.push_back(tape.tensor(name + " input in 8 bits", copy));
-    operation.keeps = {operation.writes.back()};
-  }
+  Operation operation{name, {input}, {}, {output}, {}, {}, {}, {}};
+  keep_input(tape, operation, copy);
   tape.add(std::move(operation));
   return output;
 }
@@ -37,8 +33,7 @@ LatentHeads add_latent_heads(Tape& tape, TensorId input, const model::ModelSpec&
     return output;
   };
   const auto copy = [&](const LinearShape& linear) {
-    const auto elements = static_cast<double>(shapes.tokens * linear.in);
-    return keeps_fp8_inputs(plan) ? std::llround(elements * fp8_element_bytes(plan.fp8.recipe)) : 0;
+    return kept_fp8_bytes(plan, shapes.tokens * linear.in);
   };
   TensorId queries_from = input;
   if (linears[0].out > 0) {

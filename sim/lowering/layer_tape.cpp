@@ -81,8 +81,6 @@ class LayerTape {
                             plan_.recompute.repeats(&plan::RecomputeModules::activation);
     return all == Repeat::kNever && made_again ? Repeat::kOutput : all;
   }
-  /// Bytes of an element of a linear layer's input that is kept in 8 bits; 0 where it is not.
-  double kept_fp8() const { return keeps_fp8_inputs(plan_) ? fp8_element_bytes(plan_.fp8.recipe) : 0.0; }
   /// Whether a gated activation keeps its activated gate.
   bool keeps_gate() const { return model_.gated() && plan_.fusion == plan::Fusion::kNone; }
 
@@ -125,13 +123,8 @@ TensorId LayerTape::norm(const std::string& name, TensorId input) {
 void LayerTape::keep_for_gradients(Operation& operation, const LinearShape& linear, Bytes elements,
                                    Repeat of_input) {
   operation.has_weight = true;
-  if (linear.fp8 && keeps_fp8_inputs(plan_) && of_input != Repeat::kOutput) {
-    const double bytes = static_cast<double>(elements) * fp8_element_bytes(plan_.fp8.recipe);
-    operation.writes.push_back(tape_.tensor(operation.name + " input in 8 bits", std::llround(bytes)));
-    operation.keeps.push_back(operation.writes.back());
-    return;
-  }
-  if (!plan_.lora.active() || linear.adapted) operation.keeps.push_back(operation.reads.front());
+  const Bytes copy = of_input == Repeat::kOutput ? 0 : kept_fp8_bytes(plan_, elements);
+  if (!plan_.lora.active() || linear.adapted) keep_input(tape_, operation, copy);
   if (!linear.adapted) return;
   operation.writes.push_back(tape_.tensor(operation.name + " adapter input", width(plan_.lora.rank)));
   operation.keeps.push_back(operation.writes.back());
@@ -296,9 +289,8 @@ TensorId LayerTape::experts(TensorId input) {
   const Repeat repeat = all_again ? Repeat::kChain : Repeat::kNever;
   const bool has_shared = linears_[3].in > 0;
   const TensorId shared = has_shared ? dense_mlp(input, repeat) : kNoTensor;
-  const TensorId routed =
-      add_routed_experts(tape_, input, ExpertShapes(model_, plan_), residual_,
-                         {repeat, repeat_of_activation(repeat)}, keeps_gate(), kept_fp8());
+  const TensorId routed = add_routed_experts(tape_, input, ExpertShapes(model_, plan_), residual_,
+                                             {repeat, repeat_of_activation(repeat)}, keeps_gate(), plan_);
   if (!has_shared) return routed;
   const TensorId sum = tape_.tensor("sum of shared and routed experts", residual_);
   tape_.add({"add shared experts", {}, {routed, shared}, {sum}, {}, {}, {}, {}});
