@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "sim/base/ranges.hpp"
 #include "sim/report/format.hpp"
 
 namespace trainsim::report {
@@ -45,25 +46,12 @@ void merge(GroupTransfers& into, const GroupTransfers& from) {
   std::sort(into.of.stages.begin(), into.of.stages.end());
 }
 
-/// "0-2, 5" from {0, 1, 2, 5}.
-std::string ranges(const std::vector<std::int64_t>& numbers) {
-  std::string text;
-  for (std::size_t i = 0; i < numbers.size(); ++i) {
-    std::size_t last = i;
-    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
-    text.append(text.empty() ? "" : ", ").append(std::to_string(numbers[i]));
-    if (last > i) text.append("-").append(std::to_string(numbers[last]));
-    i = last;
-  }
-  return text;
-}
-
 /// "stage 3", "stages 0-2", "all stages"; empty in a plan of one.
 std::string stages_text(const std::vector<std::int64_t>& stages, const plan::ParallelPlan& plan) {
   if (plan.pipeline_parallel == 1) return "";
   if (static_cast<std::int64_t>(stages.size()) == plan.pipeline_parallel && stages.size() > 2)
     return "all stages";
-  return (stages.size() == 1 ? "stage " : "stages ") + ranges(stages);
+  return (stages.size() == 1 ? "stage " : "stages ") + join_ranges(stages);
 }
 
 std::string of_stages(const std::vector<std::int64_t>& stages, const plan::ParallelPlan& plan) {

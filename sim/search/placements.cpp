@@ -7,6 +7,8 @@
 #include <set>
 #include <utility>
 
+#include "sim/base/ranges.hpp"
+
 namespace trainsim::search {
 
 namespace {
@@ -75,14 +77,7 @@ Nodes alternating(std::int64_t count, std::int64_t block) {
 
 /// "plan.placement=[0-3, 8-11]".
 std::string override_for(const Nodes& nodes) {
-  std::string text;
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    const std::size_t first = i;
-    while (i + 1 < nodes.size() && nodes[i + 1] == nodes[i] + 1) ++i;
-    text.append(text.empty() ? "" : ", ").append(std::to_string(nodes[first]));
-    if (i > first) text.append("-").append(std::to_string(nodes[i]));
-  }
-  return "plan.placement=[" + text + "]";
+  return "plan.placement=[" + join_ranges(nodes) + "]";
 }
 
 /// Collects choices of nodes, each once.
