@@ -204,6 +204,7 @@ GpuSpec read_gpu(Section& section) {
   gpu.group_launch_interval =
       section.optional("group_launch_interval", as_quantity(Dimension::kTime, kTime)).value_or(0);
   gpu.fp8_matmul_efficiency = section.optional("fp8_matmul_efficiency", as_number(kEfficiency)).value_or(0);
+  gpu.flash_2_efficiency = section.optional("flash_2_efficiency", as_number(kEfficiency)).value_or(1.0);
   gpu.flash_1_efficiency = section.optional("flash_1_efficiency", as_number(kEfficiency)).value_or(1.0);
   gpu.attention_overhead =
       section.optional("attention_overhead", as_quantity(Dimension::kTime, kTime)).value_or(0);

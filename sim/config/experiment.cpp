@@ -30,7 +30,8 @@ const Words<plan::Launch> kLaunches = {{"eager", plan::Launch::kEager},
                                        {"blocking", plan::Launch::kBlocking}};
 const Words<plan::Framework> kFrameworks = {{"megatron", plan::Framework::kMegatron},
                                             {"fsdp", plan::Framework::kFsdp},
-                                            {"deepspeed", plan::Framework::kDeepSpeed}};
+                                            {"deepspeed", plan::Framework::kDeepSpeed},
+                                            {"internevo", plan::Framework::kInternEvo}};
 const Words<plan::Loss> kLosses = {{"standard", plan::Loss::kStandard}, {"fused", plan::Loss::kFused}};
 const Words<plan::Fusion> kFusions = {{"none", plan::Fusion::kNone},
                                       {"standard", plan::Fusion::kStandard},

@@ -165,8 +165,10 @@ void read_kinds(Section& section, ModelSpec& model) {
 }  // namespace
 
 const Words<Attention>& attention_words() {
-  static const Words<Attention> all_words = {
-      {"flash", Attention::kFlash}, {"flash-1", Attention::kFlash1}, {"standard", Attention::kStandard}};
+  static const Words<Attention> all_words = {{"flash", Attention::kFlash},
+                                             {"flash-2", Attention::kFlash2},
+                                             {"flash-1", Attention::kFlash1},
+                                             {"standard", Attention::kStandard}};
   return all_words;
 }
 

@@ -163,7 +163,9 @@ Seconds KernelModel::attention_seconds(const AttentionShape& shape, bool backwar
   const AttentionPass& pass = backward ? kAttentionBackward : kAttentionForward;
   const double width = static_cast<double>(shape.head_dim + shape.value_dim) / 2.0;
   double efficiency = backward ? gpu_.attention_efficiency_backward : gpu_.attention_efficiency_forward;
-  efficiency *= narrow_heads(width) * (shape.first_generation ? gpu_.flash_1_efficiency : 1.0);
+  efficiency *= narrow_heads(width);
+  if (shape.generation == 1) efficiency *= gpu_.flash_1_efficiency;
+  if (shape.generation == 2) efficiency *= gpu_.flash_2_efficiency;
   if (std::max(shape.head_dim, shape.value_dim) > 128) efficiency *= pass.wide_heads;
   const double rate = peak_ * efficiency;
   const double sequence = static_cast<double>(shape.sequence);

@@ -40,8 +40,8 @@ struct AttentionShape {
   /// Width of a query or key head, and of a value head (they differ in latent attention).
   std::int64_t head_dim = 1;
   std::int64_t value_dim = 1;
-  /// Whether the kernels are those of FlashAttention 1.
-  bool first_generation = false;
+  /// Generation of FlashAttention, 1 or 2; 0 = the best kernels that the GPU has.
+  int generation = 0;
   /// Keys of each sequence; 0 = as many as queries.
   std::int64_t keys = 0;
   /// Whether a mask leaves the mean query half of the keys, and the last ones all; else every query sees all.

@@ -323,8 +323,8 @@ class Exporter {
   void software() {
     const bool flash = model_.attention != Attention::kStandard;
     add("--attention-backend", flash ? "flash" : "unfused");
-    if (model_.attention == Attention::kFlash1)
-      untold("software.attention", "flash-1 is a matter of the installed package");
+    if (model_.attention != Attention::kFlash && flash)
+      untold("software.attention", to_string(model_.attention) + " is a matter of the installed package");
     const bool gathers = plan_.sharding == Sharding::kZero2 || plan_.sharding == Sharding::kZero3;
     if (!gathers && !plan_.transformer_engine) add("--transformer-impl", "local");
     if (gathers && plan_.transformer_engine)

@@ -118,6 +118,7 @@ class Torchtitan {
 
   Translation run() {
     out_.set("software.framework", std::string("fsdp"), "torchtitan");
+    out_.set("software.attention", std::string("flash-2"), "PyTorch's scaled_dot_product_attention");
     model();
     degrees();
     data_parallel();

@@ -150,7 +150,8 @@ void Quotient::add_groups(program::Job& job) const {
     } else {
       group.protocols =
           group.pattern != program::Pattern::kRings
-              ? std::vector{message_protocol(cluster_, group.pattern, inside_latency, between_latency)}
+              ? std::vector{message_protocol(cluster_, group.pattern, group.nodes, inside_latency,
+                                             between_latency)}
               : protocols_of(cluster_, group.size, group.nodes, inside_latency, between_latency);
     }
     for (const std::uint32_t member : group.members) {

@@ -57,6 +57,12 @@ constexpr double kTreeRateOnTwo = 0.68;
 constexpr double kTreeRate = 0.78;
 constexpr double kTreeLlInflation = 3.8;
 
+/// Bytes on the wire of a chunk of a ring's channel, with Simple and with LL: an eighth of a buffer of 4 MiB,
+/// and of one of 512 KiB (NCCL, src/init.cc). Two channels share a NIC.
+constexpr double kSimpleChunk = 524288;
+constexpr double kLlChunk = 65536;
+constexpr double kChannelsOfNic = 2;
+
 /// Of every 128 bytes of LL128 8 are flags.
 constexpr double kLl128Inflation = 128.0 / 120.0;
 
@@ -115,11 +121,21 @@ class Choices {
   }
   double copies() const { return nodes_ == 1 ? local_copies() : 1.0; }
 
+  /// Chunks of a ring between nodes, through all NICs that the group can use in each.
+  void set_chunks(Protocol& protocol, double chunk) const {
+    if (nodes_ == 1) return;
+    const auto nics = static_cast<double>(std::min(local(), cluster_.nics_per_node));
+    protocol.chunk_bytes = kChannelsOfNic * nics * chunk;
+    protocol.chunk_time = kChannelsOfNic * chunk / cluster_.nic.effective_bandwidth();
+  }
+
   void add_rings() {
     protocols_.push_back({Algorithm::kRing, WireProtocol::kSimple, base(), inside_, between_, copies()});
+    set_chunks(protocols_.back(), kSimpleChunk);
     if (has_ll()) {
       protocols_.push_back({Algorithm::kRing, WireProtocol::kLl, std::max(0.0, base() + kLlBase), ll_inside(),
                             ll_between(), 1.0, ll_limit()});
+      set_chunks(protocols_.back(), kLlChunk);
     }
     if (link().ll128_latency > 0 && nodes_ == 1) {
       protocols_.push_back({Algorithm::kRing, WireProtocol::kLl128, base() + kLl128Base,
@@ -197,11 +213,12 @@ class Choices {
 
 }  // namespace
 
-Protocol message_protocol(const hardware::ClusterSpec& cluster, program::Pattern pattern, Seconds inside,
-                          Seconds between) {
+Protocol message_protocol(const hardware::ClusterSpec& cluster, program::Pattern pattern, std::int64_t nodes,
+                          Seconds inside, Seconds between) {
   const bool pairs = pattern == program::Pattern::kPairs;
   const Seconds base = pairs ? cluster.collective_latency : cluster.point_to_point_latency;
-  return {Algorithm::kPairs, WireProtocol::kSimple, base, inside, between, 1.0};
+  const double inflation = pairs && nodes == 1 ? cluster.intra_node.all_to_all_inflation() : 1.0;
+  return {Algorithm::kPairs, WireProtocol::kSimple, base, inside, between, inflation};
 }
 
 std::vector<Protocol> protocols_of(const hardware::ClusterSpec& cluster, std::int64_t size,

@@ -13,8 +13,9 @@ namespace trainsim::folding {
 std::vector<program::Protocol> protocols_of(const hardware::ClusterSpec& cluster, std::int64_t size,
                                             std::int64_t nodes, Seconds inside, Seconds between);
 
-/// How pairs of members exchange: NCCL sends and receives with its Simple protocol alone.
+/// How pairs of members exchange: NCCL sends and receives with its Simple protocol alone. All-to-alls inside
+/// a node may be slower than its links are otherwise.
 program::Protocol message_protocol(const hardware::ClusterSpec& cluster, program::Pattern pattern,
-                                   Seconds inside, Seconds between);
+                                   std::int64_t nodes, Seconds inside, Seconds between);
 
 }  // namespace trainsim::folding

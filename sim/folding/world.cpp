@@ -217,7 +217,8 @@ void WorldBuilder::add_data_groups() {
       });
       // As NCCL counts them, whatever the order of the axes.
       std::sort(members.begin(), members.end());
-      plan_.is_hybrid() ? add_hybrid_groups(members) : add_group(GroupKind::kData, members);
+      if (plan_.is_hybrid()) add_hybrid_groups(members);
+      if (!plan_.is_hybrid() || plan_.deals_out_weights()) add_group(GroupKind::kData, members);
     }
   }
 }
@@ -256,7 +257,8 @@ void WorldBuilder::add_hybrid_groups(const std::vector<std::uint32_t>& members) 
     const auto begin = members.begin() + static_cast<std::ptrdiff_t>(first);
     add_group(GroupKind::kShard, {begin, begin + static_cast<std::ptrdiff_t>(size)});
   }
-  for (std::size_t place = 0; place < size; ++place) {
+  // Where weights are dealt out gradients are added up by all at once.
+  for (std::size_t place = 0; place < size && !plan_.deals_out_weights(); ++place) {
     std::vector<std::uint32_t> replicas;
     for (std::size_t i = place; i < members.size(); i += size) replicas.push_back(members[i]);
     add_group(GroupKind::kReplica, replicas);

@@ -48,7 +48,8 @@ struct GpuSpec {
   /// the operations that it executes: two multiplies forward and five backward, halved by the causal mask.
   double attention_efficiency_forward = 0;
   double attention_efficiency_backward = 0;
-  /// Speed of the first generation of fused attention kernels relative to these, in (0, 1].
+  /// Speed of the second and of the first generation of fused attention kernels relative to these, in (0, 1].
+  double flash_2_efficiency = 1.0;
   double flash_1_efficiency = 1.0;
   /// Time that a call of fused attention takes beyond its kernel.
   Seconds attention_overhead = 0;
@@ -91,9 +92,15 @@ struct LinkSpec {
   double phase_copy = 0;
   /// Rate of a GPU when the switch adds up what all members send (NVLink SHARP); 0 where it can't.
   BytesPerSecond nvls_bandwidth = 0;
+  /// As `efficiency`, of all-to-alls inside a node; 0 where it is not known to be another.
+  double all_to_all_efficiency = 0;
 
   /// What a flow can really get.
   BytesPerSecond effective_bandwidth() const { return bandwidth * efficiency; }
+  /// Bytes of other traffic in whose time an all-to-all moves one.
+  double all_to_all_inflation() const {
+    return all_to_all_efficiency > 0 ? efficiency / all_to_all_efficiency : 1.0;
+  }
 };
 
 /// How the GPUs of a node reach each other.

@@ -12,7 +12,7 @@ void DataExchange::collective(program::Stream stream, GroupKind group, Collectiv
 
 void DataExchange::reduce(program::Stream stream, double bytes) {
   if (plan_.data_context_ranks() < 2) return;
-  if (plan_.sharding == plan::Sharding::kNone) {
+  if (plan_.sharding == plan::Sharding::kNone || plan_.deals_out_weights()) {
     collective(stream, GroupKind::kData, CollectiveOp::kAllReduce, bytes);
     return;
   }
@@ -23,6 +23,10 @@ void DataExchange::reduce(program::Stream stream, double bytes) {
 
 void DataExchange::gather(program::Stream stream, double bytes) {
   if (plan_.shard_ranks() > 1) collective(stream, shard_kind(), CollectiveOp::kAllGather, bytes);
+}
+
+void DataExchange::broadcast(program::Stream stream, double bytes) {
+  if (plan_.shard_ranks() > 1) collective(stream, shard_kind(), CollectiveOp::kBroadcast, bytes);
 }
 
 void DataExchange::reduce_experts(program::Stream stream, double bytes) {

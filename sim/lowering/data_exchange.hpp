@@ -16,6 +16,8 @@ class DataExchange {
 
   /// Adds up gradients of `bytes`. Nothing with a single data-parallel rank.
   void reduce(program::Stream stream, double bytes);
+  /// Sends parameters of `bytes` from the rank that has updated them to the others that share their state.
+  void broadcast(program::Stream stream, double bytes);
   /// Gathers parameters of `bytes`. Nothing where they are not sharded.
   void gather(program::Stream stream, double bytes);
   /// The same for routed experts, of which fewer ranks have the same. Nothing for 0 bytes.

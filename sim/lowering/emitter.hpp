@@ -43,6 +43,10 @@ class Emitter {
   std::uint32_t tensor(const std::string& name);
   /// The tensor first appears in the first step.
   void mark_late(std::uint32_t tensor) { program_.late_tensors.push_back(tensor); }
+  /// The tensor belongs to the step, not to the micro-batch in whose slot it appears.
+  void mark_lasting(std::uint32_t tensor) { program_.lasting_tensors.push_back(tensor); }
+  /// PyTorch allocates the tensor on another stream than that of compute.
+  void mark_side(std::uint32_t tensor) { program_.side_tensors.push_back(tensor); }
   void collective(program::Stream stream, program::GroupKind group, program::CollectiveOp op, double bytes,
                   program::Cause cause);
   void send(program::Stream stream, program::PeerKind peer, std::uint32_t message, double bytes);

@@ -103,6 +103,32 @@ Ends build_ends(const model::ModelSpec& model, const plan::ParallelPlan& plan,
   return ends;
 }
 
+namespace {
+
+/// InternEvo's step on γ bytes of each gradient (hybrid_zero_optim.py, PyTorch's AdamW without fusion):
+/// buckets are filled, divided by the number of replicas and emptied again (6 γ of all gradients); of a
+/// rank's own ones there are fp32 copies for the norm (γ + 4, and 4 to read them), one tensor (2 γ) and that
+/// in fp32 (γ + 4), which is scaled (8). Adam's passes take 8 bytes for the decay, 20 for each moment, 24 for
+/// the denominator and 16 for the update; and new parameters are copied.
+Kernels internevo_update(const plan::ParallelPlan& plan, const cost::KernelModel& kernels, double parameters,
+                         double held) {
+  const auto gradient = static_cast<double>(plan.gradient_bytes);
+  const auto stream = [&kernels](const char* name, double bytes, int launches) {
+    return kernels.stream(name, bytes, launches, program::KernelKind::kOptimizer);
+  };
+  Kernels work;
+  if (plan.data_context_ranks() > 1) work.push_back(stream("gradient buckets", 6.0 * held * gradient, 3));
+  work.push_back(stream("gradient norm", parameters * (gradient + 8.0), 2));
+  work.push_back(stream("gradients to fp32", parameters * (3.0 * gradient + 12.0), 3));
+  const double moments = plan.optimizer == plan::Optimizer::kAdam ? 40.0 + 24.0 : 20.0;
+  work.push_back(stream(plan::to_string(plan.optimizer).c_str(), parameters * (8.0 + moments + 16.0), 9));
+  work.push_back(stream("parameters from fp32", parameters * (4.0 + kernels.element_bytes()), 1));
+  work.push_back(stream("clear gradients", held * gradient, 1));
+  return work;
+}
+
+}  // namespace
+
 Pass optimizer_pass(const plan::ParallelPlan& plan, const cost::KernelModel& kernels, double parameters,
                     double held, double cast) {
   const auto gradient = static_cast<double>(plan.optimizer_gradient_bytes());
@@ -110,6 +136,11 @@ Pass optimizer_pass(const plan::ParallelPlan& plan, const cost::KernelModel& ker
     return kernels.stream(name, bytes, launches, program::KernelKind::kOptimizer);
   };
   const bool megatron = plan.framework == plan::Framework::kMegatron;
+  Pass pass;
+  if (plan.framework == plan::Framework::kInternEvo) {
+    add_compute(pass, "optimizer", Cause::kOptimizer, internevo_update(plan, kernels, parameters, held));
+    return pass;
+  }
   Kernels work;
   // Before Megatron-LM adds up a bucket it looks for numbers that are none, and divides by the number of
   // replicas.
@@ -131,7 +162,6 @@ Pass optimizer_pass(const plan::ParallelPlan& plan, const cost::KernelModel& ker
     work.push_back(stream("weights to 8 bits", cast * bytes, 1));
   }
   work.push_back(stream("clear gradients", held * gradient, 1));
-  Pass pass;
   add_compute(pass, "optimizer", Cause::kOptimizer, work);
   return pass;
 }

@@ -169,13 +169,10 @@ Kernels KernelBook::attention_core_backward() const {
 }
 
 cost::AttentionShape KernelBook::attention_shape() const {
-  return {plan_.micro_batch_size,
-          shapes_.sequence,
-          shapes_.heads,
-          shapes_.key_value_heads,
-          shapes_.head_dim,
-          shapes_.value_dim,
-          model_.attention == model::Attention::kFlash1};
+  const int first = model_.attention == model::Attention::kFlash1 ? 1 : 0;
+  const int generation = model_.attention == model::Attention::kFlash2 ? 2 : first;
+  return {plan_.micro_batch_size, shapes_.sequence,  shapes_.heads, shapes_.key_value_heads,
+          shapes_.head_dim,       shapes_.value_dim, generation};
 }
 
 Kernels KernelBook::standard_core_forward() const {

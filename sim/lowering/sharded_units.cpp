@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "sim/lowering/fp8.hpp"
+#include "sim/lowering/experts.hpp"
 
 namespace trainsim::lowering {
 
@@ -30,197 +30,288 @@ Pass slowed(Pass pass, Seconds communication, const cost::KernelModel& kernels) 
   return pass;
 }
 
+/// Bytes in which a layer's, or a unit's, parameters are gathered: those that all data-parallel ranks share,
+/// and those of experts.
+double shared_bytes(const plan::ParallelPlan& plan, const UnitLayer& sizes) {
+  return gathered_parameter_bytes(plan, static_cast<double>(sizes.shared), sizes.fp8.shared);
+}
+double expert_bytes(const plan::ParallelPlan& plan, const UnitLayer& sizes) {
+  return gathered_parameter_bytes(plan, static_cast<double>(sizes.experts), sizes.fp8.experts);
+}
+
+/// Bytes of a unit's whole gradients as they are added up and sent.
+Bytes gradient_bytes(const plan::ParallelPlan& plan, const UnitLayer& sizes) {
+  return (sizes.trained + sizes.experts) * plan.gradient_bytes;
+}
+
+/// What all data-parallel ranks share takes `shared` bytes, and experts, if there are any, `experts`.
+Seconds time_of(const plan::ParallelPlan& plan, const RingEstimate& ring, CollectiveOp op, double shared,
+                double experts) {
+  const Seconds time = ring.time(op, plan.shard_ranks(), shared);
+  return experts > 0 ? time + ring.time(op, plan.expert_shard_ranks(), experts) : time;
+}
+
+Seconds gather_time(const plan::ParallelPlan& plan, const UnitLayer& layer, const RingEstimate& ring) {
+  return time_of(plan, ring, CollectiveOp::kAllGather, shared_bytes(plan, layer), expert_bytes(plan, layer));
+}
+
+Seconds scatter_time(const plan::ParallelPlan& plan, const UnitLayer& layer, const RingEstimate& ring) {
+  return time_of(plan, ring, CollectiveOp::kReduceScatter,
+                 static_cast<double>(layer.trained * plan.gradient_bytes),
+                 static_cast<double>(layer.experts * plan.gradient_bytes));
+}
+
+/// Whether several micro-batches are in flight, so that gradients are added up before they are scattered.
+bool adds_up(const plan::ParallelPlan& plan) {
+  return plan.pipeline_parallel > 1 || plan.schedule == plan::ScheduleKind::kGpipe;
+}
+
+bool slows(const plan::ParallelPlan& plan) {
+  return plan.works_by_units() && plan.profile.empty();
+}
+
 }  // namespace
 
-ShardedUnits::ShardedUnits(const plan::ParallelPlan& plan, const Sizes& sizes, std::int64_t layers,
-                           Emitter& emit, HostSide& host)
+UnitLayer unit_layer(const model::ModelSpec& model, const plan::ParallelPlan& plan, model::LayerKind kind) {
+  const std::int64_t experts =
+      kind == model::LayerKind::kExpert ? expert_parameters_per_rank(model, plan) : 0;
+  return {layer_parameters_per_rank(model, plan, kind) - experts,
+          trained_layer_parameters_per_rank(model, plan, kind) - experts, experts,
+          fp8_layer_parameters(model, plan, kind)};
+}
+
+Pass beside_forward_transfers(Pass pass, const plan::ParallelPlan& plan, const UnitLayer& layer,
+                              const RingEstimate& ring, const cost::KernelModel& kernels) {
+  if (!slows(plan) || adds_up(plan)) return pass;
+  return slowed(std::move(pass), gather_time(plan, layer, ring), kernels);
+}
+
+Pass beside_backward_transfers(Pass pass, const plan::ParallelPlan& plan, const UnitLayer& layer,
+                               const RingEstimate& ring, const cost::KernelModel& kernels) {
+  if (!slows(plan)) return pass;
+  Seconds time = 0;
+  if (plan.overlap_gradient_reduction && !adds_up(plan)) time += scatter_time(plan, layer, ring);
+  const bool ahead = plan.units.gathered > 1 && plan.units.backward_prefetch == BackwardPrefetch::kPre;
+  if (plan.sharding == plan::Sharding::kZero3 && ahead) time += gather_time(plan, layer, ring);
+  return slowed(std::move(pass), time, kernels);
+}
+
+ShardedUnits::ShardedUnits(const plan::ParallelPlan& plan, const Chunk& chunk, Emitter& emit, HostSide& host)
     : plan_(plan),
-      layer_(sizes.layer),
-      fp8_layer_(sizes.fp8_layer),
-      trained_layer_(sizes.trained_layer),
-      root_(sizes.root),
-      trained_root_(trained_of(sizes.root, plan)),
-      layers_(layers),
-      unit_layers_(plan.units.layers_of_unit(sizes.layer)),
-      units_((layers + unit_layers_ - 1) / unit_layers_),
       emit_(emit),
       host_(host),
       exchange_(plan, emit),
-      active_(plan.works_by_units()) {
+      active_(plan.works_by_units()),
+      adds_up_(adds_up(plan)) {
   if (!active_) return;
-  gathered_.resize(static_cast<std::size_t>(units_));
-  computed_.resize(static_cast<std::size_t>(units_));
-  root_tensors_ = name("embedding and head");
-  tensors_.reserve(static_cast<std::size_t>(units_));
-  for (std::int64_t unit = 0; unit < units_; ++unit) tensors_.push_back(name("unit " + std::to_string(unit)));
+  root_.sizes = {chunk.root, trained_of(chunk.root, plan), 0, {}};
+  name(root_, chunk.prefix + "embedding and head");
+  cut(chunk);
 }
 
-Pass ShardedUnits::beside_forward(Pass pass, const RingEstimate& ring,
-                                  const cost::KernelModel& kernels) const {
-  if (!active_ || !plan_.profile.empty()) return pass;
-  const Seconds time = ring.time(CollectiveOp::kAllGather, plan_.shard_ranks(), gathered_layer_bytes());
-  return slowed(std::move(pass), time, kernels);
-}
-
-Pass ShardedUnits::beside_backward(Pass pass, const RingEstimate& ring,
-                                   const cost::KernelModel& kernels) const {
-  if (!active_ || !plan_.profile.empty()) return pass;
-  Seconds time = 0;
-  if (plan_.overlap_gradient_reduction) {
-    const auto bytes = static_cast<double>(trained_layer_ * plan_.gradient_bytes);
-    time += ring.time(CollectiveOp::kReduceScatter, plan_.shard_ranks(), bytes);
+void ShardedUnits::cut(const Chunk& chunk) {
+  std::int64_t layers = 0;
+  std::int64_t parameters = 0;
+  const plan::ShardUnits& cuts = plan_.units;
+  for (std::size_t layer = 0; layer < chunk.layers.size(); ++layer) {
+    const bool full = cuts.parameters > 0 ? parameters >= cuts.parameters : layers >= cuts.layers;
+    if (layer == 0 || full) {
+      Unit& unit = units_.emplace_back();
+      unit.first_layer = chunk.first_layer + static_cast<std::int64_t>(layer);
+      name(unit, chunk.prefix + "unit " + std::to_string(units_.size() - 1));
+      layers = parameters = 0;
+    }
+    const UnitLayer& sizes = chunk.layers[layer];
+    UnitLayer& sum = units_.back().sizes;
+    sum.shared += sizes.shared;
+    sum.trained += sizes.trained;
+    sum.experts += sizes.experts;
+    sum.fp8 += sizes.fp8;
+    ++layers;
+    parameters += sizes.shared + sizes.experts;
+    unit_of_.push_back(units() - 1);
   }
-  if (again_in_backward() && prefetches(BackwardPrefetch::kPre)) {
-    time += ring.time(CollectiveOp::kAllGather, plan_.shard_ranks(), gathered_layer_bytes());
-  }
-  return slowed(std::move(pass), time, kernels);
 }
 
-ShardedUnits::Tensors ShardedUnits::name(const std::string& owner) {
-  return {emit_.tensor(owner + ": gathered parameters"), emit_.tensor(owner + ": whole gradients"),
-          emit_.tensor(owner + ": gradients being scattered")};
+void ShardedUnits::name(Unit& unit, const std::string& owner) {
+  unit.parameters = emit_.tensor(owner + ": gathered parameters");
+  unit.gradients = emit_.tensor(owner + ": whole gradients");
+  unit.scattered = emit_.tensor(owner + ": gradients being scattered");
+  // On the stream of gathers.
+  const bool fsdp =
+      plan_.framework == plan::Framework::kFsdp || plan_.framework == plan::Framework::kInternEvo;
+  if (fsdp) emit_.mark_side(unit.parameters);
+  if (!adds_up_) return;
+  unit.sums = emit_.tensor(owner + ": sums of gradients");
+  for (const std::uint32_t tensor : {unit.parameters, unit.sums}) emit_.mark_lasting(tensor);
 }
 
-void ShardedUnits::allocate(std::int64_t unit) {
+void ShardedUnits::make_room(Unit& unit) {
+  if (unit.state != State::kNothing) return;
+  unit.state = State::kRoom;
   if (!gathers_memory()) return;
-  emit_.allocate(MemoryCategory::kCommunicationBuffers, tensors_of(unit).parameters, gathered_bytes(unit));
+  const double bytes = shared_bytes(plan_, unit.sizes) + expert_bytes(plan_, unit.sizes);
+  emit_.allocate(MemoryCategory::kCommunicationBuffers, unit.parameters, std::llround(bytes));
 }
 
-void ShardedUnits::free(std::int64_t unit) {
+void ShardedUnits::drop(Unit& unit) {
+  unit.state = State::kNothing;
   if (!gathers_memory()) return;
-  emit_.free(MemoryCategory::kCommunicationBuffers, tensors_of(unit).parameters, gathered_bytes(unit));
+  const double bytes = shared_bytes(plan_, unit.sizes) + expert_bytes(plan_, unit.sizes);
+  emit_.free(MemoryCategory::kCommunicationBuffers, unit.parameters, std::llround(bytes));
 }
 
-void ShardedUnits::allocate_gradients(std::int64_t unit, std::int64_t parameters) {
-  emit_.allocate(MemoryCategory::kGradients, tensors_of(unit).gradients, parameters * plan_.element_bytes());
-}
-
-void ShardedUnits::hand_gradients_over(std::int64_t unit, std::int64_t parameters) {
-  free_handed_over();
-  handed_over_unit_ = unit;
-  handed_over_ = parameters * plan_.gradient_bytes;
-  emit_.allocate(MemoryCategory::kCommunicationBuffers, tensors_of(unit).scattered, handed_over_);
-  emit_.free(MemoryCategory::kGradients, tensors_of(unit).gradients, parameters * plan_.element_bytes());
-}
-
-void ShardedUnits::free_handed_over() {
-  if (handed_over_unit_ == kNoUnit) return;
-  emit_.free(MemoryCategory::kCommunicationBuffers, tensors_of(handed_over_unit_).scattered, handed_over_);
-  handed_over_unit_ = kNoUnit;
-}
-
-double ShardedUnits::gathered_layer_bytes() const {
-  return gathered_parameter_bytes(plan_, static_cast<double>(layer_), fp8_layer_);
-}
-
-Bytes ShardedUnits::gathered_bytes(std::int64_t unit) const {
-  const std::int64_t fp8 = unit == kRootUnit ? 0 : layers_of(unit) * fp8_layer_;
-  return std::llround(gathered_parameter_bytes(plan_, static_cast<double>(parameters_of(unit)), fp8));
-}
-
-std::uint32_t ShardedUnits::gather(std::int64_t unit, const std::uint32_t* after) {
+void ShardedUnits::gather(Unit& unit, const std::uint32_t* after) {
+  unit.state = State::kComing;
   if (host_.keeps_parameters()) {
-    const double shard = static_cast<double>(parameters_of(unit)) / static_cast<double>(plan_.shard_ranks());
+    const double shard = static_cast<double>(unit.sizes.shared) / static_cast<double>(plan_.shard_ranks());
     emit_.wait(Stream::kData, host_.fetch_parameters(shard, after), Cause::kOffload);
   } else if (after != nullptr) {
     emit_.wait(Stream::kData, *after, Cause::kDataCommunication);
   }
-  exchange_.gather(Stream::kData, static_cast<double>(gathered_bytes(unit)));
-  return emit_.record(Stream::kData);
+  exchange_.gather(Stream::kData, shared_bytes(plan_, unit.sizes));
+  exchange_.gather_experts(Stream::kData, expert_bytes(plan_, unit.sizes));
+  unit.gathered = emit_.record(Stream::kData);
 }
 
-void ShardedUnits::scatter(std::int64_t parameters) {
-  if (parameters == 0) return;
-  const std::uint32_t ready = emit_.record(Stream::kCompute);
-  emit_.wait(Stream::kData, ready, Cause::kDataCommunication);
-  exchange_.reduce(Stream::kData, static_cast<double>(parameters * plan_.gradient_bytes));
-  scattered_.push_back(emit_.record(Stream::kData));
-  const double shard = static_cast<double>(parameters) / static_cast<double>(plan_.shard_ranks());
-  host_.copy_gradients(shard, Stream::kData, adds_);
-  if (!plan_.overlap_gradient_reduction) finish();
+void ShardedUnits::await(Unit& unit) {
+  if (unit.state != State::kComing) return;
+  unit.state = State::kWhole;
+  emit_.wait(Stream::kCompute, unit.gathered, gathering());
 }
 
 void ShardedUnits::begin_forward() {
   if (!active_) return;
-  allocate(kRootUnit);
-  // Not before the gradients of the micro-batch before are complete; the host is that far only then.
-  const std::uint32_t start = emit_.record(Stream::kCompute);
-  const std::uint32_t ready = gather(kRootUnit, &start);
-  for (std::int64_t unit = 0; unit < std::min(units_, plan_.units.gathered - 1); ++unit) allocate(unit);
-  emit_.wait(Stream::kCompute, ready, gathering());
+  const bool whole = root_.state == State::kWhole;
+  if (!whole) {
+    make_room(root_);
+    // Not before the gradients of the micro-batch before are complete; the host is that far only then.
+    const std::uint32_t start = emit_.record(Stream::kCompute);
+    gather(root_, &start);
+  }
+  for (std::int64_t unit = 0; unit < std::min(units(), plan_.units.gathered - 1); ++unit) make_room(at(unit));
+  await(root_);
 }
 
 void ShardedUnits::before_forward(std::int64_t layer) {
   if (!active_ || !begins_unit(layer)) return;
-  const std::int64_t unit = unit_of(layer);
-  const auto index = static_cast<std::size_t>(unit);
+  const std::int64_t index = unit_of(layer);
   const std::int64_t gathered = plan_.units.gathered;
   // What is gathered ahead of the one at hand is gathered meanwhile.
-  if (unit + gathered - 1 < units_) allocate(unit + gathered - 1);
-  const std::uint32_t* room =
-      unit >= gathered ? &computed_[static_cast<std::size_t>(unit - gathered)] : nullptr;
-  gathered_[index] = gather(unit, room);
-  emit_.wait(Stream::kCompute, gathered_[index], gathering());
+  if (index + gathered - 1 < units()) make_room(at(index + gathered - 1));
+  Unit& unit = at(index);
+  if (unit.state == State::kRoom) gather(unit, index >= gathered ? &at(index - gathered).computed : nullptr);
+  await(unit);
 }
 
 void ShardedUnits::after_forward(std::int64_t layer) {
   if (!active_ || !ends_unit(layer)) return;
-  computed_[static_cast<std::size_t>(unit_of(layer))] = emit_.record(Stream::kCompute);
-  if (again_in_backward()) free(unit_of(layer));
+  Unit& unit = at(unit_of(layer));
+  unit.computed = emit_.record(Stream::kCompute);
+  if (again_in_backward()) drop(unit);
 }
 
-void ShardedUnits::gather_again(std::int64_t unit) {
+void ShardedUnits::gather_again(Unit& unit) {
+  if (unit.state != State::kNothing) return;
   const std::uint32_t start = emit_.record(Stream::kCompute);
-  allocate(unit);
+  make_room(unit);
   const std::int64_t layer = emit_.layer();
-  emit_.enter_layer(unit * unit_layers_);
-  gathered_[static_cast<std::size_t>(unit)] = gather(unit, &start);
+  emit_.enter_layer(unit.first_layer);
+  gather(unit, &start);
   emit_.enter_layer(layer);
-  prefetched_ = true;
 }
 
-void ShardedUnits::begin_backward(std::int64_t micro_batch) {
+void ShardedUnits::begin_backward(std::int64_t micro_batch, bool completes) {
   if (!active_) return;
   adds_ = micro_batch > 0;
-  allocate_gradients(kRootUnit, trained_root_);
-  prefetched_ = false;
-  if (again_in_backward() && prefetches(BackwardPrefetch::kPre)) gather_again(units_ - 1);
+  completes_ = completes;
+  allocate_gradients(root_);
+  if (units() > 0 && again_in_backward() && prefetches(BackwardPrefetch::kPre)) gather_again(at(units() - 1));
 }
 
 void ShardedUnits::before_backward(std::int64_t layer) {
   if (!active_ || !ends_unit(layer)) return;
-  const std::int64_t unit = unit_of(layer);
+  const std::int64_t index = unit_of(layer);
+  Unit& unit = at(index);
   if (again_in_backward()) {
-    if (!prefetched_) gather_again(unit);
-    const std::uint32_t ready = gathered_[static_cast<std::size_t>(unit)];
-    prefetched_ = false;
-    if (unit > 0 && prefetches(BackwardPrefetch::kPre)) gather_again(unit - 1);
-    emit_.wait(Stream::kCompute, ready, gathering());
+    gather_again(unit);
+    if (index > 0 && prefetches(BackwardPrefetch::kPre)) gather_again(at(index - 1));
+    await(unit);
   }
-  allocate_gradients(unit, layers_of(unit) * trained_layer_);
+  allocate_gradients(unit);
 }
 
 void ShardedUnits::after_backward(std::int64_t layer) {
   if (!active_ || !begins_unit(layer)) return;
-  const std::int64_t unit = unit_of(layer);
-  const std::int64_t trained = layers_of(unit) * trained_layer_;
+  const std::int64_t index = unit_of(layer);
+  Unit& unit = at(index);
   const bool early = again_in_backward() && prefetches(BackwardPrefetch::kPost);
   if (early) {
-    free(unit);
-    if (unit > 0) gather_again(unit - 1);
+    if (!adds_up_) drop(unit);
+    if (index > 0) gather_again(at(index - 1));
   }
-  hand_gradients_over(unit, trained);
-  scatter(trained);
-  if (!early) free(unit);
+  if (adds_up_) {
+    add_up(unit);
+    return;
+  }
+  scatter(unit);
+  if (!early) drop(unit);
 }
 
 void ShardedUnits::end_backward() {
   if (!active_) return;
   // The embedding's gradient comes last, and that of the head waits for it.
-  hand_gradients_over(kRootUnit, trained_root_);
-  scatter(trained_root_);
-  free(kRootUnit);
+  if (adds_up_) add_up(root_);
+  if (adds_up_ && !completes_) return;
+  if (adds_up_) {
+    for (std::int64_t unit = units() - 1; unit >= 0; --unit) {
+      scatter(at(unit));
+      drop(at(unit));
+    }
+  }
+  scatter(root_);
+  drop(root_);
   free_handed_over();
+}
+
+void ShardedUnits::allocate_gradients(Unit& unit) {
+  emit_.allocate(MemoryCategory::kGradients, unit.gradients,
+                 (unit.sizes.trained + unit.sizes.experts) * plan_.element_bytes());
+}
+
+void ShardedUnits::add_up(Unit& unit) {
+  if (!adds_) emit_.allocate(MemoryCategory::kGradients, unit.sums, gradient_bytes(plan_, unit.sizes));
+  emit_.free(MemoryCategory::kGradients, unit.gradients,
+             (unit.sizes.trained + unit.sizes.experts) * plan_.element_bytes());
+}
+
+void ShardedUnits::scatter(Unit& unit) {
+  free_handed_over();
+  const UnitLayer& sizes = unit.sizes;
+  handed_over_unit_ = &unit;
+  handed_over_ = gradient_bytes(plan_, sizes);
+  emit_.allocate(MemoryCategory::kCommunicationBuffers, unit.scattered, handed_over_);
+  const std::int64_t parameters = sizes.trained + sizes.experts;
+  if (adds_up_) {
+    emit_.free(MemoryCategory::kGradients, unit.sums, handed_over_);
+  } else {
+    emit_.free(MemoryCategory::kGradients, unit.gradients, parameters * plan_.element_bytes());
+  }
+  if (parameters == 0) return;
+  const std::uint32_t ready = emit_.record(Stream::kCompute);
+  emit_.wait(Stream::kData, ready, Cause::kDataCommunication);
+  exchange_.reduce(Stream::kData, static_cast<double>(sizes.trained * plan_.gradient_bytes));
+  exchange_.reduce_experts(Stream::kData, static_cast<double>(sizes.experts * plan_.gradient_bytes));
+  scattered_.push_back(emit_.record(Stream::kData));
+  const double shard = static_cast<double>(sizes.trained) / static_cast<double>(plan_.shard_ranks());
+  host_.copy_gradients(shard, Stream::kData, adds_ && !adds_up_);
+  if (!plan_.overlap_gradient_reduction) finish();
+}
+
+void ShardedUnits::free_handed_over() {
+  if (handed_over_unit_ == nullptr) return;
+  emit_.free(MemoryCategory::kCommunicationBuffers, handed_over_unit_->scattered, handed_over_);
+  handed_over_unit_ = nullptr;
 }
 
 void ShardedUnits::finish() {

@@ -56,12 +56,7 @@ StageLowering::StageLowering(const StageContext& context, std::int64_t stage, pr
       host_(context.plan, context.host, emit_),
       layer_parameters_(trained_layer_parameters_per_rank(context.model, context.plan)),
       expert_parameters_(expert_parameters_per_rank(context.model, context.plan)),
-      units_(context.plan,
-             {layer_parameters_per_rank(context.model, context.plan), layer_parameters_,
-              embedding_parameters_per_rank(context.model, context.plan) +
-                  head_parameters_per_rank(context.model, context.plan, false),
-              fp8_layer_parameters(context.model, context.plan, model::LayerKind::kDense).shared},
-             context.layers.front(), emit_, host_),
+      units_(sharded_units()),
       checkpointing_(context.plan.recompute, context.schedule, stage),
       layers_(register_layers(context.layer)),
       whole_layers_(context.whole_layer ? register_layers(*context.whole_layer) : Layers{}),
@@ -79,17 +74,40 @@ StageLowering::StageLowering(const StageContext& context, std::int64_t stage, pr
 StageLowering::Layers StageLowering::register_layers(const LayerKinds& kinds) {
   Layers layers;
   layers.passes.reserve(kinds.passes.size());
+  const plan::ParallelPlan& plan = context_.plan;
   for (const LayerPasses& layer : kinds.passes) {
-    RegisteredPass forward =
-        emit_.register_pass(units_.beside_forward(layer.forward, context_.data_ring, context_.kernels));
-    RegisteredPass backward =
-        emit_.register_pass(units_.beside_backward(layer.backward, context_.data_ring, context_.kernels));
+    const UnitLayer sizes =
+        unit_layer(context_.model, plan, static_cast<model::LayerKind>(layers.passes.size()));
+    RegisteredPass forward = emit_.register_pass(
+        beside_forward_transfers(layer.forward, plan, sizes, context_.data_ring, context_.kernels));
+    RegisteredPass backward = emit_.register_pass(
+        beside_backward_transfers(layer.backward, plan, sizes, context_.data_ring, context_.kernels));
     RegisteredPass weights = emit_.register_pass(layer.weights);
     layers.passes.push_back(
         {std::move(forward), std::move(backward), std::move(weights), emit_.register_pass(layer.recompute)});
   }
   layers.memory = layer_memory(context_, kinds, stage_, emit_);
   return layers;
+}
+
+std::vector<ShardedUnits> StageLowering::sharded_units() {
+  const plan::ParallelPlan& plan = context_.plan;
+  std::vector<ShardedUnits> units;
+  units.reserve(static_cast<std::size_t>(context_.schedule.chunks));
+  for (std::int64_t chunk = 0; chunk < context_.schedule.chunks; ++chunk) {
+    ShardedUnits::Chunk part;
+    part.first_layer = first_layer_of(chunk);
+    if (context_.schedule.chunks > 1) part.prefix = "chunk " + std::to_string(chunk) + ", ";
+    for (std::int64_t layer = 0; layer < layers_of(chunk); ++layer) {
+      part.layers.push_back(
+          unit_layer(context_.model, plan, context_.model.kind_of(part.first_layer + layer)));
+    }
+    if (is_first(chunk)) part.root += embedding_parameters_per_rank(context_.model, plan);
+    if (is_last(chunk))
+      part.root += head_parameters_per_rank(context_.model, plan, plan.pipeline_parallel > 1);
+    units.emplace_back(plan, part, emit_, host_);
+  }
+  return units;
 }
 
 std::int64_t StageLowering::shared_parameters_of(std::int64_t layer) const {
@@ -227,7 +245,7 @@ void StageLowering::emit_transfer(const Slot& slot) {
 }
 
 void StageLowering::emit_forward(const Slot& slot) {
-  units_.begin_forward();
+  units_of(slot).begin_forward();
   await_parameters(slot, 0);
   if (is_first(slot.chunk)) {
     embedding_memory_.forward(Keep::kAll);
@@ -244,17 +262,17 @@ void StageLowering::emit_layers_forward(const Slot& slot) {
   for (std::int64_t layer = 0; layer < layers_of(slot.chunk); ++layer) {
     emit_.enter_layer(first_layer_of(slot.chunk) + layer);
     if (layer > 0) await_parameters(slot, layer);
-    units_.before_forward(layer);
+    units_of(slot).before_forward(layer);
     memory_of(slot, layer).forward(checkpointing_.kept(slot, layer));
     emit_.emit(passes_of(slot, layer).forward);
     activations_.after_forward(layer);
-    units_.after_forward(layer);
+    units_of(slot).after_forward(layer);
   }
   emit_.enter_layer(Emitter::kNoLayer);
 }
 
 void StageLowering::emit_backward(const Slot& slot, bool completes) {
-  units_.begin_backward(slot.micro_batch);
+  units_of(slot).begin_backward(slot.micro_batch, completes);
   if (is_last(slot.chunk)) emit_head_backward(completes);
   emit_layers_backward(slot, completes);
   if (is_first(slot.chunk)) {
@@ -262,7 +280,7 @@ void StageLowering::emit_backward(const Slot& slot, bool completes) {
     emit_.emit(embedding_backward_);
     embedding_gradients_ready(completes);
   }
-  units_.end_backward();
+  units_of(slot).end_backward();
   if (completes) flush_buckets();
 }
 
@@ -327,7 +345,7 @@ void StageLowering::emit_layers_backward(const Slot& slot, bool completes) {
     emit_.enter_layer(first + begin);
     for (std::int64_t layer = end - 1; layer >= begin; --layer) activations_.before_backward(layer);
     // With units of their own, groups are single layers.
-    units_.before_backward(begin);
+    units_of(slot).before_backward(begin);
     if (again) {
       for (std::int64_t layer = begin; layer < end; ++layer) {
         emit_.enter_layer(first + layer);
@@ -342,14 +360,14 @@ void StageLowering::emit_layers_backward(const Slot& slot, bool completes) {
       emit_.emit(passes_of(slot, layer).backward);
       layer_gradients_ready(first + layer, completes);
     }
-    units_.after_backward(begin);
+    units_of(slot).after_backward(begin);
     end = begin;
   }
   emit_.enter_layer(Emitter::kNoLayer);
 }
 
 void StageLowering::gradients_ready(std::int64_t parameters, std::int64_t experts, bool completes) {
-  if (!completes || units_.active()) return;
+  if (!completes || context_.plan.works_by_units()) return;
   expert_bucket_ += experts;
   bucket_ += parameters;
   if (!context_.plan.overlap_gradient_reduction) return;
@@ -385,8 +403,8 @@ void StageLowering::emit_step_end() {
   const bool zero1 = plan.sharding == plan::Sharding::kZero1;
   const auto experts = static_cast<double>(stage_expert_parameters(context_.model, plan, stage_));
   const auto held = static_cast<double>(trained_stage_parameters(context_.model, plan, stage_)) - experts;
-  if (units_.active()) {
-    units_.finish();
+  if (plan.works_by_units()) {
+    for (ShardedUnits& units : units_) units.finish();
   } else if (!reductions_.empty()) {
     emit_.wait(Stream::kCompute, reductions_.back(), Cause::kDataCommunication);
   } else {
@@ -398,8 +416,9 @@ void StageLowering::emit_step_end() {
   const bool shared = context_.model.tie_word_embeddings && plan.pipeline_parallel > 1 && !plan.lora.active();
   if (shared && at_end) {
     const Shapes& shapes = context_.shapes;
-    emit_.collective(Stream::kCompute, GroupKind::kEmbedding, CollectiveOp::kAllReduce,
-                     static_cast<double>(shapes.vocab * shapes.hidden * plan.gradient_bytes),
+    const auto bytes = static_cast<double>(shapes.vocab * shapes.hidden * plan.gradient_bytes);
+    const auto shards = static_cast<double>(plan.works_by_units() ? plan.shard_ranks() : 1);
+    emit_.collective(Stream::kCompute, GroupKind::kEmbedding, CollectiveOp::kAllReduce, bytes / shards,
                      Cause::kEmbeddingCommunication);
   }
   if (host_.updates()) {
@@ -407,7 +426,11 @@ void StageLowering::emit_step_end() {
   } else {
     emit_optimizer(held, experts);
   }
-  if (zero1 && !gathers_under_forward()) {
+  if (plan.deals_out_weights()) {
+    for (const std::vector<std::int64_t>& weights : dealt_out(shared_weights(context_.model, plan, stage_)))
+      exchange_.broadcast(Stream::kCompute, std::accumulate(weights.begin(), weights.end(), 0.0) *
+                                                static_cast<double>(plan.element_bytes()));
+  } else if (zero1 && !gathers_under_forward()) {
     const Fp8Parameters fp8 = fp8_stage_parameters(context_.model, plan, stage_);
     exchange_.gather(Stream::kCompute, gathered_parameter_bytes(plan, held, fp8.shared));
     exchange_.gather_experts(Stream::kCompute, gathered_parameter_bytes(plan, experts, fp8.experts));
@@ -416,15 +439,18 @@ void StageLowering::emit_step_end() {
 
 void StageLowering::emit_optimizer(double held, double experts) {
   const plan::ParallelPlan& plan = context_.plan;
-  const double shard = held / static_cast<double>(plan.shard_ranks()) +
-                       experts / static_cast<double>(plan.expert_shard_ranks());
-  const Bytes copies = plan.optimizer_gradient_bytes() < 4 ? static_cast<Bytes>(4.0 * shard) : 0;
-  const std::uint32_t copy = emit_.tensor("gradients in fp32 for the optimizer");
-  emit_.allocate(MemoryCategory::kTemporary, copy, copies);
-  const double cleared = units_.active() ? shard : held + experts;
+  const Owned shared = shared_weights(context_.model, plan, stage_);
+  const Owned routed = expert_weights(context_.model, plan, stage_);
+  const auto shard = static_cast<double>(fullest_shard(plan, shared) + fullest_shard(plan, routed));
+  std::vector<std::int64_t> pieces = shard_pieces(plan, shared);
+  const std::vector<std::int64_t> more = shard_pieces(plan, routed);
+  pieces.insert(pieces.end(), more.begin(), more.end());
+  OptimizerBuffers buffers(plan, std::move(pieces), emit_);
+  buffers.begin();
+  const double cleared = plan.works_by_units() ? shard : held + experts;
   const auto cast = static_cast<double>(fp8_copied_parameters(context_.model, plan, stage_));
   emit_.emit(emit_.register_pass(optimizer_pass(plan, context_.kernels, shard, cleared, cast)));
-  emit_.free(MemoryCategory::kTemporary, copy, copies);
+  buffers.end();
 }
 
 }  // namespace trainsim::lowering

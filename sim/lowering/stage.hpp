@@ -120,6 +120,8 @@ class StageLowering {
     std::vector<std::vector<TapeEmitter>> memory;
   };
   Layers register_layers(const LayerKinds& kinds);
+  std::vector<ShardedUnits> sharded_units();
+  ShardedUnits& units_of(const schedule::Slot& slot) { return units_[static_cast<std::size_t>(slot.chunk)]; }
   /// Layers as a slot runs number `layer` of its chunk.
   Layers& layers_as_run(const schedule::Slot& slot, std::int64_t layer) {
     return checkpointing_.leaves_out(slot, layer) ? whole_layers_ : layers_;
@@ -141,7 +143,8 @@ class StageLowering {
   /// Trained ones of a dense layer, and those of a layer's routed experts.
   std::int64_t layer_parameters_;
   std::int64_t expert_parameters_;
-  ShardedUnits units_;
+  /// By chunk.
+  std::vector<ShardedUnits> units_;
   Checkpointing checkpointing_;
   Layers layers_;
   Layers whole_layers_;

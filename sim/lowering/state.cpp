@@ -26,22 +26,30 @@ using program::MemoryCategory;
 /// Parameters that DeepSpeed gathers into one bucket before it reduces them (its reduce_bucket_size).
 constexpr std::int64_t kDeepSpeedBucket = 500'000'000;
 
+/// Parameters of a rank before they are sharded.
+struct Held {
+  /// All but routed experts, which fewer ranks share.
+  std::int64_t shared = 0;
+  std::int64_t experts = 0;
+};
+
 /// Collects the state of one rank.
 class StateList {
  public:
   explicit StateList(const plan::ParallelPlan& plan) : plan_(plan) {}
 
   /// `bytes` for each of `parameters`, sharded from a stage of ZeRO on.
-  void add(const std::string& name, MemoryCategory category, std::int64_t parameters, double bytes,
+  void add(const std::string& name, MemoryCategory category, const Held& parameters, double bytes,
            Sharding from) {
-    const std::int64_t held = shard_of(parameters, plan_.sharding >= from, plan_);
+    const bool sharded = plan_.sharding >= from;
+    const std::int64_t held = share_of(parameters.shared, sharded ? plan_.shard_ranks() : 1) +
+                              share_of(parameters.experts, sharded ? plan_.expert_shard_ranks() : 1);
     add_bytes(name, category, static_cast<Bytes>(std::llround(bytes * static_cast<double>(held))));
   }
-  /// The optimizer's `bytes` for each of a rank's parameters, where ranks that hold the same share them.
-  void add_shard(const std::string& name, std::int64_t parameters, double bytes, std::int64_t ranks) {
-    const std::int64_t held = (parameters + ranks - 1) / ranks;
-    add_bytes(name, MemoryCategory::kOptimizerState,
-              static_cast<Bytes>(std::llround(bytes * static_cast<double>(held))));
+  /// The optimizer's `bytes` for each parameter of the fullest rank's share.
+  void add_shard(const std::string& name, const Owned& owned, double bytes) {
+    const auto held = static_cast<double>(fullest_shard(plan_, owned));
+    add_bytes(name, MemoryCategory::kOptimizerState, std::llround(bytes * held));
   }
   void add_bytes(const std::string& name, MemoryCategory category, Bytes bytes, bool made_in_step = false) {
     if (bytes > 0) tensors_.push_back({name, category, bytes, made_in_step, place_});
@@ -67,7 +75,7 @@ class StateList {
 /// Gradients whose optimizer is on the host: there in fp32, one shard of them. On the device Megatron-LM
 /// keeps its buffer, DeepSpeed with ZeRO-1 the gradients in compute precision until they are reduced, and
 /// nothing from ZeRO-2 on.
-void add_offloaded_gradients(StateList& state, const plan::ParallelPlan& plan, std::int64_t trained) {
+void add_offloaded_gradients(StateList& state, const plan::ParallelPlan& plan, const Held& trained) {
   if (plan.framework == Framework::kMegatron) {
     state.add("main gradients", MemoryCategory::kMainGradients, trained,
               static_cast<double>(plan.gradient_bytes), Sharding::kZero2);
@@ -82,7 +90,7 @@ void add_offloaded_gradients(StateList& state, const plan::ParallelPlan& plan, s
 
 /// Megatron-LM's multiplies add to the fp32 sums directly; DeepSpeed keeps low-precision gradients beside
 /// them.
-void add_gradients(StateList& state, const plan::ParallelPlan& plan, std::int64_t trained) {
+void add_gradients(StateList& state, const plan::ParallelPlan& plan, const Held& trained) {
   const OffloadTarget optimizer = plan.offload.optimizer;
   if (optimizer != OffloadTarget::kNone) {
     add_offloaded_gradients(state, plan, trained);
@@ -98,35 +106,16 @@ void add_gradients(StateList& state, const plan::ParallelPlan& plan, std::int64_
             static_cast<double>(plan.gradient_bytes), Sharding::kZero2);
 }
 
-/// Trained parameters of a rank, by weight, and how many ranks share their optimizer state.
-struct Owned {
-  std::int64_t parameters = 0;
-  std::vector<std::int64_t> weights;
-  std::int64_t ranks = 1;
-};
-
-/// Parameters of the pieces that a rank's shard is made of: a piece of every weight for FSDP, else a stretch
-/// of weights from the model's end, where contiguous buffers begin.
-std::vector<std::int64_t> shard_pieces(const plan::ParallelPlan& plan, const Owned& owned) {
-  const auto shard = [&owned](std::int64_t count) { return (count + owned.ranks - 1) / owned.ranks; };
-  std::int64_t left = shard(owned.parameters);
-  std::vector<std::int64_t> pieces;
-  for (auto weight = owned.weights.rbegin(); weight != owned.weights.rend() && left > 0; ++weight) {
-    const bool of_each = plan.framework == Framework::kFsdp;
-    const std::int64_t piece = std::min(left, of_each ? shard(*weight) : *weight);
-    pieces.push_back(piece);
-    left -= piece;
-  }
-  return pieces;
-}
-
-/// Adam has two moments, each in a tensor of its own.
+/// Adam has two moments, each in a tensor of its own; InternEvo's are those of one tensor of all weights.
 void add_moments(StateList& state, const plan::ParallelPlan& plan, const Owned& owned,
                  const std::string& name) {
   const double bytes = moment_bytes(plan.optimizer);
   const bool two = plan.optimizer == plan::Optimizer::kAdam || plan.optimizer == plan::Optimizer::kAdam8Bit;
   int part = 0;
-  for (const std::int64_t piece : shard_pieces(plan, owned)) {
+  const bool flat = plan.framework == Framework::kInternEvo && plan.sharding != Sharding::kZero3;
+  const std::vector<std::int64_t> pieces =
+      flat ? std::vector{fullest_shard(plan, owned)} : shard_pieces(plan, owned);
+  for (const std::int64_t piece : pieces) {
     const Bytes whole = std::llround(bytes * static_cast<double>(piece));
     const Bytes first = two ? whole / 2 : whole;
     for (const Bytes moment : {first, whole - first}) {
@@ -157,10 +146,6 @@ Bytes stand_in_bytes(const model::ModelSpec& model, const plan::ParallelPlan& pl
 
 }  // namespace
 
-std::int64_t shard_of(std::int64_t count, bool sharded, const plan::ParallelPlan& plan) {
-  return sharded ? (count + plan.shard_ranks() - 1) / plan.shard_ranks() : count;
-}
-
 double moment_bytes(plan::Optimizer optimizer) {
   switch (optimizer) {
     case plan::Optimizer::kAdam:
@@ -184,35 +169,47 @@ Bytes checkpoint_bytes(const model::ModelSpec& model, const plan::ParallelPlan& 
   return std::llround(trained * (4.0 + copy + moment_bytes(plan.optimizer)));
 }
 
-std::vector<std::int64_t> weights_of_stage(const model::ModelSpec& model, const plan::ParallelPlan& plan,
-                                           std::int64_t stage) {
-  std::vector<std::int64_t> weights;
-  const auto add = [&weights](std::int64_t parameters) {
-    if (parameters > 0) weights.push_back(parameters);
-  };
-  if (stage == 0) add(trained_of(embedding_parameters_per_rank(model, plan), plan));
-  for (const model::LayerKind kind : stage_layer_kinds(model, plan, stage)) {
-    std::int64_t small = trained_layer_parameters_per_rank(model, plan, kind);
-    if (kind == model::LayerKind::kExpert) small -= expert_parameters_per_rank(model, plan);
-    std::vector<LinearShape> linears = latent_linears(model, plan);
-    for (const LinearShape& linear : layer_linears(model, plan, kind)) linears.push_back(linear);
-    for (const LinearShape& linear : linears) {
-      const std::int64_t large = linear.adapted ? plan.lora.rank * (linear.in + linear.out)
-                                                : trained_of(linear.in * linear.out, plan);
-      add(large);
-      small -= large;
-    }
-    add(small);
-  }
-  if (stage == plan.pipeline_parallel - 1)
-    add(trained_of(head_parameters_per_rank(model, plan, plan.pipeline_parallel > 1), plan));
-  return weights;
-}
-
 namespace {
 
-/// Routed experts of a rank of a stage.
-Owned experts_of_stage(const model::ModelSpec& model, const plan::ParallelPlan& plan, std::int64_t stage) {
+/// Trained weights of a layer but those of routed experts.
+void add_weights_of_layer(const model::ModelSpec& model, const plan::ParallelPlan& plan,
+                          model::LayerKind kind, std::vector<std::int64_t>& weights) {
+  const bool apart = plan.framework == Framework::kInternEvo;
+  std::int64_t small = trained_layer_parameters_per_rank(model, plan, kind);
+  if (kind == model::LayerKind::kExpert) small -= expert_parameters_per_rank(model, plan);
+  std::vector<LinearShape> linears = latent_linears(model, plan);
+  const std::size_t gated = linears.size() + 2;
+  for (const LinearShape& linear : layer_linears(model, plan, kind)) linears.push_back(linear);
+  for (std::size_t i = 0; i < linears.size(); ++i) {
+    const LinearShape& linear = linears[i];
+    const std::int64_t large =
+        linear.adapted ? plan.lora.rank * (linear.in + linear.out) : trained_of(linear.in * linear.out, plan);
+    const std::int64_t parts = apart && i == gated && model.gated() ? 2 : 1;
+    weights.insert(weights.end(), static_cast<std::size_t>(parts), large / parts);
+    small -= large;
+  }
+  const std::int64_t norms = apart ? 2 : 1;
+  weights.insert(weights.end(), static_cast<std::size_t>(norms), small / norms);
+}
+
+}  // namespace
+
+Owned shared_weights(const model::ModelSpec& model, const plan::ParallelPlan& plan, std::int64_t stage) {
+  Owned owned{trained_stage_parameters(model, plan, stage) - stage_expert_parameters(model, plan, stage),
+              {},
+              plan.shard_ranks()};
+  if (stage == 0) owned.weights.push_back(trained_of(embedding_parameters_per_rank(model, plan), plan));
+  for (const model::LayerKind kind : stage_layer_kinds(model, plan, stage))
+    add_weights_of_layer(model, plan, kind, owned.weights);
+  if (stage == plan.pipeline_parallel - 1) {
+    owned.weights.push_back(
+        trained_of(head_parameters_per_rank(model, plan, plan.pipeline_parallel > 1), plan));
+  }
+  std::erase_if(owned.weights, [](std::int64_t parameters) { return parameters <= 0; });
+  return owned;
+}
+
+Owned expert_weights(const model::ModelSpec& model, const plan::ParallelPlan& plan, std::int64_t stage) {
   Owned owned{stage_expert_parameters(model, plan, stage), {}, plan.expert_shard_ranks()};
   if (owned.parameters == 0) return owned;
   const std::vector<model::LayerKind> kinds = stage_layer_kinds(model, plan, stage);
@@ -225,6 +222,8 @@ Owned experts_of_stage(const model::ModelSpec& model, const plan::ParallelPlan& 
   return owned;
 }
 
+namespace {
+
 /// One copy in rows for forward, and one in columns for input gradients.
 void add_fp8_weights(StateList& state, const plan::ParallelPlan& plan, std::int64_t parameters) {
   const double bytes = 2.0 * fp8_element_bytes(plan.fp8.recipe) * static_cast<double>(parameters);
@@ -232,18 +231,19 @@ void add_fp8_weights(StateList& state, const plan::ParallelPlan& plan, std::int6
 }
 
 void add_masters(StateList& state, const Owned& shared, const Owned& experts) {
-  state.add_shard("master parameters", shared.parameters, 4.0, shared.ranks);
-  state.add_shard("master parameters of experts", experts.parameters, 4.0, experts.ranks);
+  state.add_shard("master parameters", shared, 4.0);
+  state.add_shard("master parameters of experts", experts, 4.0);
 }
 
 }  // namespace
 
 std::vector<StateTensor> state_tensors(const model::ModelSpec& model, const plan::ParallelPlan& plan,
                                        std::int64_t stage) {
-  const std::int64_t parameters = stage_parameters(model, plan, stage);
-  const std::int64_t trained = trained_stage_parameters(model, plan, stage);
-  const Owned experts = experts_of_stage(model, plan, stage);
-  const Owned shared{trained - experts.parameters, weights_of_stage(model, plan, stage), plan.shard_ranks()};
+  const std::int64_t all = stage_parameters(model, plan, stage);
+  const Owned experts = expert_weights(model, plan, stage);
+  const Owned shared = shared_weights(model, plan, stage);
+  const std::int64_t all_trained = shared.parameters + experts.parameters;
+  const Held trained{shared.parameters, experts.parameters};
   StateList state(plan);
   const auto element = static_cast<double>(plan.element_bytes());
   const bool fp32 = plan.precision == plan::Precision::kFp32;
@@ -251,16 +251,19 @@ std::vector<StateTensor> state_tensors(const model::ModelSpec& model, const plan
     // Frozen weights stay in compute precision.
     state.put(plan.offload.parameters);
     state.add("parameters in fp32", MemoryCategory::kParameters, trained, 4.0, Sharding::kZero2);
-    state.add("frozen parameters", MemoryCategory::kParameters, parameters - trained, element,
+    state.add("frozen parameters", MemoryCategory::kParameters, {all - all_trained, 0}, element,
               Sharding::kZero2);
     state.put_gradients(plan.offload.optimizer);
     state.add("gradients in fp32", MemoryCategory::kGradients, trained, 4.0, Sharding::kZero2);
   } else {
     state.put(plan.offload.parameters);
-    const std::int64_t low = plan.fp8.parameters ? fp8_stage_parameters(model, plan, stage).total() : 0;
-    state.add("parameters", MemoryCategory::kParameters, parameters - low, element, Sharding::kZero3);
+    const Fp8Parameters low =
+        plan.fp8.parameters ? fp8_stage_parameters(model, plan, stage) : Fp8Parameters{};
+    state.add("parameters", MemoryCategory::kParameters,
+              {all - experts.parameters - low.shared, experts.parameters - low.experts}, element,
+              Sharding::kZero3);
     state.put(OffloadTarget::kNone);
-    add_fp8_weights(state, plan, low + fp8_copied_parameters(model, plan, stage));
+    add_fp8_weights(state, plan, low.total() + fp8_copied_parameters(model, plan, stage));
     add_gradients(state, plan, trained);
     state.put(plan.offload.optimizer);
     if (!fp32) add_masters(state, shared, experts);
@@ -271,7 +274,7 @@ std::vector<StateTensor> state_tensors(const model::ModelSpec& model, const plan
   state.put(OffloadTarget::kNone);
   if (plan.framework == Framework::kDeepSpeed && plan.sharding != Sharding::kNone) {
     // Two, of which one fills while the other is reduced.
-    const auto bucket = static_cast<double>(std::min(trained, kDeepSpeedBucket));
+    const auto bucket = static_cast<double>(std::min(all_trained, kDeepSpeedBucket));
     state.add_bytes("reduction buckets", MemoryCategory::kCommunicationBuffers,
                     static_cast<Bytes>(2.0 * bucket * element), true);
   }

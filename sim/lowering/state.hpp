@@ -5,6 +5,7 @@
 
 #include "sim/base/units.hpp"
 #include "sim/hardware/spec.hpp"
+#include "sim/lowering/shards.hpp"
 #include "sim/model/model_spec.hpp"
 #include "sim/plan/plan.hpp"
 #include "sim/program/program.hpp"
@@ -29,10 +30,11 @@ struct StateTensor {
 /// momentum (4), none for SGD; Adafactor's row and column sums are left out.
 double moment_bytes(plan::Optimizer optimizer);
 
-/// Trained parameters of each weight on a rank of a stage but those of routed experts, in the order of the
-/// model; small ones of a layer together.
-std::vector<std::int64_t> weights_of_stage(const model::ModelSpec& model, const plan::ParallelPlan& plan,
-                                           std::int64_t stage);
+/// Trained weights on a rank of a stage but those of routed experts, and these. Small ones of a layer count
+/// as one; InternEvo, which deals weights out, has two norms, and the two inputs of a gated MLP by
+/// themselves.
+Owned shared_weights(const model::ModelSpec& model, const plan::ParallelPlan& plan, std::int64_t stage);
+Owned expert_weights(const model::ModelSpec& model, const plan::ParallelPlan& plan, std::int64_t stage);
 
 /// Parameters, gradients, optimizer state and permanent buffers of a rank of a stage, on the device or where
 /// they are offloaded to, as the plan's framework and sharding keep them (docs/modelling.md, "State"). The
@@ -51,8 +53,5 @@ Bytes host_memory_of_fullest_node(const model::ModelSpec& model, const plan::Par
 /// compute precision too where both are kept) and the optimizer's moments. 14 bytes for each parameter with
 /// Adam and mixed precision, 12 where fp32 parameters are all there is.
 Bytes checkpoint_bytes(const model::ModelSpec& model, const plan::ParallelPlan& plan);
-
-/// `count` or a shard of it, rounded up.
-std::int64_t shard_of(std::int64_t count, bool sharded, const plan::ParallelPlan& plan);
 
 }  // namespace trainsim::lowering

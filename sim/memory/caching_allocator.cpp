@@ -17,7 +17,7 @@ constexpr Bytes kLargeBuffer = 20 * kMiB;
 constexpr Bytes kMinLargeAllocation = 10 * kMiB;
 constexpr Bytes kRoundLarge = 2 * kMiB;
 /// Far enough apart for expandable segments never to meet.
-constexpr std::uint64_t kPoolDistance = std::uint64_t{1} << 60U;
+constexpr std::uint64_t kListDistance = std::uint64_t{1} << 60U;
 
 Bytes round_up(Bytes bytes, Bytes multiple) {
   return (bytes + multiple - 1) / multiple * multiple;
@@ -30,9 +30,10 @@ Bytes segment_size(Bytes bytes) {
 
 }  // namespace
 
-CachingAllocator::Block CachingAllocator::allocate(Bytes bytes) {
+CachingAllocator::Block CachingAllocator::allocate(Bytes bytes, Pool pool) {
   const Bytes rounded = std::max(kMinBlock, round_up(bytes, kMinBlock));
-  const Block piece = find_or_reserve(rounded, rounded <= kSmallSize);
+  const int large = rounded <= kSmallSize ? 0 : 1;
+  const Block piece = find_or_reserve(rounded, static_cast<std::uint8_t>(2 * static_cast<int>(pool) + large));
   unlist(piece);
   pieces_[piece].used = true;
   split(piece, rounded);
@@ -58,12 +59,12 @@ void CachingAllocator::free(Block block) {
 
 void CachingAllocator::list(Block piece) {
   const Piece& what = pieces_[piece];
-  free_list(what.small).emplace(what.bytes, what.address, piece);
+  free_[what.list].emplace(what.bytes, what.address, piece);
 }
 
 void CachingAllocator::unlist(Block piece) {
   const Piece& what = pieces_[piece];
-  free_list(what.small).erase({what.bytes, what.address, piece});
+  free_[what.list].erase({what.bytes, what.address, piece});
 }
 
 CachingAllocator::Block CachingAllocator::add(const Piece& piece) {
@@ -81,29 +82,29 @@ void CachingAllocator::remove(Block piece) {
   vacant_.push_back(piece);
 }
 
-CachingAllocator::Block CachingAllocator::find_or_reserve(Bytes bytes, bool small) {
-  const FreeList& list = free_list(small);
-  const auto found = list.lower_bound({bytes, 0, 0});
-  if (found != list.end()) return std::get<2>(*found);
-  return segments_ == Segments::kExpandable ? grow(bytes, small) : reserve(segment_size(bytes), small);
+CachingAllocator::Block CachingAllocator::find_or_reserve(Bytes bytes, std::uint8_t list) {
+  const FreeList& pieces = free_[list];
+  const auto found = pieces.lower_bound({bytes, 0, 0});
+  if (found != pieces.end()) return std::get<2>(*found);
+  return segments_ == Segments::kExpandable ? grow(bytes, list) : reserve(segment_size(bytes), list);
 }
 
-CachingAllocator::Block CachingAllocator::reserve(Bytes bytes, bool small) {
+CachingAllocator::Block CachingAllocator::reserve(Bytes bytes, std::uint8_t list) {
   if (capacity_ > 0 && reserved_ + bytes > capacity_) give_back_cached();
   reserved_ += bytes;
   peak_reserved_ = std::max(peak_reserved_, reserved_);
-  const Block piece = add({next_, bytes, kNone, kNone, small, false});
+  const Block piece = add({next_, bytes, kNone, kNone, list, false});
   next_ += static_cast<std::uint64_t>(bytes);
-  list(piece);
+  this->list(piece);
   return piece;
 }
 
 /// Only what the free end of the pool lacks is mapped.
-CachingAllocator::Block CachingAllocator::grow(Bytes bytes, bool small) {
-  Block& last = last_of_pool_[small ? 0 : 1];
+CachingAllocator::Block CachingAllocator::grow(Bytes bytes, std::uint8_t list) {
+  Block& last = last_[list];
   const bool free_end = last != kNone && !pieces_[last].used;
   const Bytes there = free_end ? pieces_[last].bytes : 0;
-  const Bytes more = round_up(bytes - there, small ? kSmallBuffer : kLargeBuffer);
+  const Bytes more = round_up(bytes - there, list % 2 == 0 ? kSmallBuffer : kLargeBuffer);
   reserved_ += more;
   if (capacity_ > 0 && reserved_ > capacity_) {
     // Pages are unmapped wherever they are free, so that nothing but what is in use counts.
@@ -116,27 +117,27 @@ CachingAllocator::Block CachingAllocator::grow(Bytes bytes, bool small) {
     pieces_[last].bytes += more;
   } else {
     const std::uint64_t end = last == kNone
-                                  ? (small ? 0 : kPoolDistance)
+                                  ? list * kListDistance
                                   : pieces_[last].address + static_cast<std::uint64_t>(pieces_[last].bytes);
-    const Block piece = add({end, more, last, kNone, small, false});
+    const Block piece = add({end, more, last, kNone, list, false});
     if (last != kNone) pieces_[last].next = piece;
     last = piece;
   }
-  list(last);
+  this->list(last);
   return last;
 }
 
 void CachingAllocator::give_back_cached() {
   ++retries_;
-  for (FreeList* pool : {&small_, &large_}) {
-    for (auto entry = pool->begin(); entry != pool->end();) {
+  for (FreeList& list : free_) {
+    for (auto entry = list.begin(); entry != list.end();) {
       const Block piece = std::get<2>(*entry);
       const bool whole = pieces_[piece].previous == kNone && pieces_[piece].next == kNone;
       if (whole) {
         reserved_ -= pieces_[piece].bytes;
         remove(piece);
       }
-      entry = whole ? pool->erase(entry) : std::next(entry);
+      entry = whole ? list.erase(entry) : std::next(entry);
     }
   }
 }
@@ -144,14 +145,15 @@ void CachingAllocator::give_back_cached() {
 void CachingAllocator::split(Block piece, Bytes bytes) {
   const Piece what = pieces_[piece];
   const Bytes rest = what.bytes - bytes;
-  const bool worth = what.small || segments_ == Segments::kExpandable ? rest >= kMinBlock : rest > kSmallSize;
+  const bool worth =
+      what.small() || segments_ == Segments::kExpandable ? rest >= kMinBlock : rest > kSmallSize;
   if (!worth) return;
   const std::uint64_t address = what.address + static_cast<std::uint64_t>(bytes);
-  const Block other = add({address, rest, piece, what.next, what.small, false});
+  const Block other = add({address, rest, piece, what.next, what.list, false});
   if (what.next != kNone) pieces_[what.next].previous = other;
   pieces_[piece].next = other;
   pieces_[piece].bytes = bytes;
-  if (last_of_pool_[what.small ? 0 : 1] == piece) last_of_pool_[what.small ? 0 : 1] = other;
+  if (last_[what.list] == piece) last_[what.list] = other;
   list(other);
 }
 
@@ -160,7 +162,7 @@ void CachingAllocator::join(Block first, Block second) {
   stays.bytes += pieces_[second].bytes;
   stays.next = pieces_[second].next;
   if (stays.next != kNone) pieces_[stays.next].previous = first;
-  if (last_of_pool_[stays.small ? 0 : 1] == second) last_of_pool_[stays.small ? 0 : 1] = first;
+  if (last_[stays.list] == second) last_[stays.list] = first;
   remove(second);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <array>
 #include <cstdint>
 #include <memory_resource>
 #include <set>
@@ -18,7 +19,10 @@ enum class Segments : std::uint8_t {
   kExpandable,
 };
 
-/// PyTorch's CUDACachingAllocator on one stream: sizes are rounded to 512 bytes; requests up to 1 MiB come
+/// Which stream of PyTorch's allocates; blocks that one has freed don't serve the other.
+enum class Pool : std::uint8_t { kMain, kSide };
+
+/// PyTorch's CUDACachingAllocator: sizes are rounded to 512 bytes; requests up to 1 MiB come
 /// from segments of 2 MiB, up to 10 MiB from segments of 20 MiB, larger ones from segments of their own,
 /// rounded to 2 MiB. The smallest free block that is large enough is taken and split if more than 512 bytes
 /// (small) or 1 MiB (large) are left; freed blocks merge with free neighbours and stay cached. When the
@@ -33,7 +37,7 @@ class CachingAllocator {
       : segments_(segments), capacity_(capacity) {}
 
   /// A block of at least `bytes` > 0.
-  Block allocate(Bytes bytes);
+  Block allocate(Bytes bytes, Pool pool = Pool::kMain);
   void free(Block block);
 
   /// Bytes in blocks that are in use, and bytes held from the driver; now and at their highest.
@@ -52,20 +56,21 @@ class CachingAllocator {
     Bytes bytes = 0;
     Block previous = kNone;
     Block next = kNone;
-    bool small = false;
+    /// Place of its free list.
+    std::uint8_t list = 0;
     bool used = false;
+    bool small() const { return list % 2 == 0; }
   };
   /// Free pieces by size, then address.
   using FreeList = std::pmr::set<std::tuple<Bytes, std::uint64_t, Block>>;
 
-  FreeList& free_list(bool small) { return small ? small_ : large_; }
   void list(Block piece);
   void unlist(Block piece);
   Block add(const Piece& piece);
   void remove(Block piece);
-  Block find_or_reserve(Bytes bytes, bool small);
-  Block reserve(Bytes bytes, bool small);
-  Block grow(Bytes bytes, bool small);
+  Block find_or_reserve(Bytes bytes, std::uint8_t list);
+  Block reserve(Bytes bytes, std::uint8_t list);
+  Block grow(Bytes bytes, std::uint8_t list);
   void give_back_cached();
   void split(Block piece, Bytes bytes);
   /// Makes one piece of two neighbours, of which the first stays.
@@ -77,11 +82,12 @@ class CachingAllocator {
   std::vector<Piece> pieces_;
   /// Places in `pieces_` that hold none.
   std::vector<Block> vacant_;
-  FreeList small_{&memory_};
-  FreeList large_{&memory_};
-  /// Where the next segment begins; of expandable segments, the last piece of each pool.
+  /// Of each pool small pieces, then large ones.
+  std::array<FreeList, 4> free_{FreeList(&memory_), FreeList(&memory_), FreeList(&memory_),
+                                FreeList(&memory_)};
+  /// Where the next segment begins; of expandable segments, the last piece of each list's.
   std::uint64_t next_ = 0;
-  Block last_of_pool_[2] = {kNone, kNone};
+  std::array<Block, 4> last_{kNone, kNone, kNone, kNone};
   Bytes allocated_ = 0;
   Bytes reserved_ = 0;
   Bytes peak_allocated_ = 0;

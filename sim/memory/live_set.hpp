@@ -10,11 +10,14 @@
 namespace trainsim::memory {
 
 /// Follows a compute stream and remembers something about each tensor that is alive. A tensor is known by its
-/// name and by the micro-batch in whose slot it was allocated.
+/// name and, unless it outlives it, by the micro-batch in whose slot it was allocated.
 template <class Value>
 class LiveSet {
  public:
-  explicit LiveSet(const program::Program& program) : program_(program), live_(program.tensors.size()) {}
+  explicit LiveSet(const program::Program& program)
+      : program_(program), live_(program.tensors.size()), lasting_(program.tensors.size(), false) {
+    for (const std::uint32_t tensor : program.lasting_tensors) lasting_[tensor] = true;
+  }
 
   /// Takes note of one instruction: `allocated()` gives what to remember, `freed(value)` is told what was.
   template <class Allocated, class Freed>
@@ -28,13 +31,13 @@ class LiveSet {
         break;
       case program::Opcode::kAllocate: {
         std::vector<Entry>& entries = live_[instruction.id];
-        if (find(entries) != entries.end()) fail("allocated twice: ", instruction);
-        entries.push_back({micro_batch_, allocated()});
+        if (find(instruction) != entries.end()) fail("allocated twice: ", instruction);
+        entries.push_back({micro_batch_of(instruction), allocated()});
         break;
       }
       case program::Opcode::kFree: {
         std::vector<Entry>& entries = live_[instruction.id];
-        const auto found = find(entries);
+        const auto found = find(instruction);
         if (found == entries.end()) fail("freed without being there: ", instruction);
         freed(found->value);
         *found = entries.back();
@@ -59,9 +62,16 @@ class LiveSet {
     std::int32_t micro_batch;
     Value value;
   };
-  auto find(std::vector<Entry>& entries) {
+  /// -1 stands for none.
+  std::int32_t micro_batch_of(const program::Instruction& instruction) const {
+    return lasting_[instruction.id] ? -1 : micro_batch_;
+  }
+  auto find(const program::Instruction& instruction) {
+    std::vector<Entry>& entries = live_[instruction.id];
     return std::find_if(entries.begin(), entries.end(),
-                        [this](const Entry& entry) { return entry.micro_batch == micro_batch_; });
+                        [micro_batch = micro_batch_of(instruction)](const Entry& entry) {
+                          return entry.micro_batch == micro_batch;
+                        });
   }
   [[noreturn]] void fail(const char* what, const program::Instruction& instruction) const {
     throw std::logic_error(what + program_.tensors[instruction.id]);
@@ -70,6 +80,7 @@ class LiveSet {
   const program::Program& program_;
   /// By tensor: few micro-batches are in flight at a time.
   std::vector<std::vector<Entry>> live_;
+  std::vector<bool> lasting_;
   std::int32_t micro_batch_ = -1;
 };
 

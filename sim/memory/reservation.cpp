@@ -55,8 +55,13 @@ bool all_alike(const Program& program) {
 class Replay {
  public:
   Replay(const Program& program, CachingAllocator& allocator)
-      : program_(program), allocator_(allocator), live_(program), late_(program.tensors.size(), false) {
+      : program_(program),
+        allocator_(allocator),
+        live_(program),
+        late_(program.tensors.size(), false),
+        side_(late_) {
     for (const std::uint32_t tensor : program.late_tensors) late_[tensor] = true;
+    for (const std::uint32_t tensor : program.side_tensors) side_[tensor] = true;
     const std::int32_t ends = most_in_flight(program) + kMoreMicroBatches;
     std::int32_t last = 0;
     for (const program::SlotInfo& slot : program.slots) last = std::max(last, slot.micro_batch);
@@ -93,7 +98,11 @@ class Replay {
   bool is_late(std::uint32_t tensor) const { return late_[tensor]; }
   void follow(const Instruction& instruction) {
     live_.follow(
-        instruction, [&] { return allocator_.allocate(static_cast<Bytes>(instruction.amount)); },
+        instruction,
+        [&] {
+          const Pool pool = side_[instruction.id] ? Pool::kSide : Pool::kMain;
+          return allocator_.allocate(static_cast<Bytes>(instruction.amount), pool);
+        },
         [&](CachingAllocator::Block block) { allocator_.free(block); });
   }
 
@@ -101,6 +110,7 @@ class Replay {
   CachingAllocator& allocator_;
   LiveSet<CachingAllocator::Block> live_;
   std::vector<bool> late_;
+  std::vector<bool> side_;
   std::int32_t skip_from_ = 0;
   std::int32_t skip_to_ = 0;
 };

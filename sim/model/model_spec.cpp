@@ -56,6 +56,8 @@ std::string to_string(Attention attention) {
   switch (attention) {
     case Attention::kFlash:
       return "flash";
+    case Attention::kFlash2:
+      return "flash-2";
     case Attention::kFlash1:
       return "flash-1";
     case Attention::kStandard:

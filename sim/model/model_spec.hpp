@@ -12,8 +12,8 @@ namespace trainsim::model {
 enum class Activation { kGelu, kRelu, kSwiglu, kGeglu };
 /// How attention is computed: fused (no s x s tensor in memory) by current kernels, by the first generation
 /// of 2022 (FlashAttention 1, in CUDA or Triton), or as separate kernels.
-enum class Attention { kFlash, kFlash1, kStandard };
-/// "flash", "flash-1" or "standard", as the configuration file spells it.
+enum class Attention { kFlash, kFlash2, kFlash1, kStandard };
+/// "flash", "flash-2", "flash-1" or "standard", as the configuration file spells it.
 std::string to_string(Attention attention);
 /// Where positions enter: a learned table (GPT), rotated queries and keys (Llama), or a bias (BLOOM).
 enum class PositionEmbedding { kLearned, kRotary, kAlibi, kNone };

@@ -122,8 +122,6 @@ void check_combinations(const Facts& facts, Problems& problems) {
     problems.push_back(
         {field, what + " of a model with experts is not supported by this version; legal here: " + legal});
   };
-  if (plan.sharding == Sharding::kZero2 || plan.sharding == Sharding::kZero3)
-    refuse("plan.sharding", to_string(plan.sharding), "none or zero1");
   if (plan.shard_group > 0 && plan.sharding != Sharding::kNone)
     refuse("plan.sharding.group", "sharding in groups", "all");
   if (plan.offload.active()) refuse("plan.sharding.offload", "offloading", "none");

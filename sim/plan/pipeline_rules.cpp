@@ -202,11 +202,12 @@ void check_sharding(const Facts& facts, Problems& problems) {
                             to_string(plan.framework) + "; remove one of the two, or write stage: 2"});
   }
   if (plan.sharding != Sharding::kZero2 && plan.sharding != Sharding::kZero3) return;
-  if (plan.pipeline_parallel > 1) {
+  if (plan.pipeline_parallel > 1 && plan.framework != Framework::kFsdp) {
     problems.push_back({"plan.sharding",
                         to_string(plan.sharding) + " with pipeline_parallel " + text(plan.pipeline_parallel) +
-                            " is not supported by this version; legal here: none or zero1, or "
-                            "pipeline_parallel 1"});
+                            " is FSDP's, and software.framework is " + to_string(plan.framework) +
+                            ", whose stages would reduce gradients in every micro-batch; legal here: none or "
+                            "zero1, or pipeline_parallel 1, or software.framework: fsdp"});
   }
   const Recompute& recompute = plan.recompute;
   const bool groups = recompute.granularity == RecomputeGranularity::kFull &&
@@ -236,7 +237,7 @@ std::vector<Rule> pipeline_rules() {
       {{"plan.virtual_pipeline", "plan.pipeline_parallel", "plan.pipeline_layout", "model.num_layers",
         "plan.profile"},
        check_profile},
-      {{"plan.sharding", "plan.pipeline_parallel", "plan.recompute"}, check_sharding},
+      {{"plan.sharding", "plan.pipeline_parallel", "plan.recompute", "software.framework"}, check_sharding},
       {{"plan.schedule", "plan.sharding", "plan.lora", "plan.profile", "model.experts",
         "model.latent_attention"},
        check_split_backward},

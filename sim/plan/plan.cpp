@@ -283,6 +283,8 @@ std::string to_string(Framework framework) {
       return "fsdp";
     case Framework::kDeepSpeed:
       return "deepspeed";
+    case Framework::kInternEvo:
+      return "internevo";
   }
   return "";
 }

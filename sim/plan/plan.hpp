@@ -50,8 +50,10 @@ enum class Fusion { kNone, kStandard, kCompiled };
 
 /// Whose memory management a run has: Megatron-LM's (one contiguous gradient buffer, loss in place),
 /// PyTorch's FSDP or DDP (fp32 shards of parameters, low-precision copies while they are used), or
-/// DeepSpeed's (low precision parameters with fp32 copies in the optimizer, reduction buckets).
-enum class Framework { kMegatron, kFsdp, kDeepSpeed };
+/// DeepSpeed's (low precision parameters with fp32 copies in the optimizer, reduction buckets), or
+/// InternEvo's (low precision everywhere but in the optimizer, whose state ZeRO-1 deals out by whole
+/// weights).
+enum class Framework { kMegatron, kFsdp, kDeepSpeed, kInternEvo };
 /// How the cross-entropy of the logits is computed: as the framework's own kernels do, in fp32 tensors as
 /// large as the logits, or by one kernel that keeps the logits and writes their gradient in their place
 /// (Transformer Engine, flash-attention's).
@@ -71,11 +73,6 @@ struct ShardUnits {
   /// Units that may be gathered at a time, >= 1: with 1 nothing is gathered ahead.
   std::int64_t gathered = 2;
   BackwardPrefetch backward_prefetch = BackwardPrefetch::kPre;
-  /// Layers of a unit when a layer has `layer_parameters` on a rank.
-  std::int64_t layers_of_unit(std::int64_t layer_parameters) const {
-    if (parameters == 0) return layers;
-    return (parameters + layer_parameters - 1) / layer_parameters;
-  }
 };
 
 /// Where state is that a GPU does not hold: in its node's memory, or on its node's disks.
@@ -293,6 +290,11 @@ struct ParallelPlan {
   bool works_by_units() const {
     const bool staged = sharding == Sharding::kZero2 || sharding == Sharding::kZero3;
     return shards_parameters() || (staged && offload.active());
+  }
+  /// Whether ranks share the optimizer's state by whole weights, each of which one rank updates and
+  /// broadcasts.
+  bool deals_out_weights() const {
+    return framework == Framework::kInternEvo && sharding == Sharding::kZero1;
   }
   /// Whether anything of a GPU is on its host.
   bool uses_host() const { return offload.active() || offloaded_layers > 0; }

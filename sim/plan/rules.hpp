@@ -48,6 +48,8 @@ std::vector<Rule> batch_rules();
 std::vector<Rule> pipeline_rules();
 /// Rules about state that lives on the host.
 std::vector<Rule> offload_rules();
+/// Rules about what a framework does not have.
+std::vector<Rule> framework_rules();
 /// Rules about experts and the ranks that they are spread over.
 std::vector<Rule> expert_rules();
 

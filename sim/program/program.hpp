@@ -197,6 +197,11 @@ struct Program {
   std::vector<std::string> tensors;
   /// Those that live as long as training does but first appear in its first step.
   std::vector<std::uint32_t> late_tensors;
+  /// Those that outlive the micro-batch in whose slot they appear, of which there is one each.
+  std::vector<std::uint32_t> lasting_tensors;
+  /// Those that PyTorch allocates on another stream than that of compute, which takes no memory from its
+  /// cache.
+  std::vector<std::uint32_t> side_tensors;
   /// Number of event ids in use, and of messages that this rank receives.
   std::uint32_t events = 0;
   std::uint32_t messages = 0;

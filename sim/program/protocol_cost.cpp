@@ -50,13 +50,19 @@ double inflation(const Protocol& protocol, const MemberLinks& links) {
   return std::max(protocol.inflation, limited ? rate / protocol.limit : 0.0);
 }
 
+/// What a step of a broadcast between nodes takes beyond its latency: the whole of the first chunk.
+Seconds chunk_time(const Protocol& protocol, CollectiveOp op, double bytes) {
+  if (op != CollectiveOp::kBroadcast || protocol.chunk_bytes <= 0) return 0;
+  return protocol.chunk_time * std::min(1.0, bytes / protocol.chunk_bytes);
+}
+
 Phase ring(const Group& group, const Protocol& protocol, CollectiveOp op, double bytes,
            const MemberLinks& links) {
   const std::int64_t between = ring_steps(op, group.nodes);
   const std::int64_t inside = ring_steps(op, group.size) - between;
   const double sent = bytes_per_member(op, group.size, bytes) * inflation(protocol, links);
   return {protocol.base_latency + static_cast<double>(inside) * protocol.step_latency +
-              static_cast<double>(between) * protocol.node_step_latency,
+              static_cast<double>(between) * (protocol.node_step_latency + chunk_time(protocol, op, bytes)),
           sent, sent};
 }
 

@@ -187,7 +187,7 @@ std::vector<std::string> random_overrides() {
       word("software.loss", {"standard", "fused"}),
       word("software.gradient_accumulation_fusion", flags),
       word("software.persistent_norm", flags),
-      word("software.attention", {"flash", "flash-1", "standard"}),
+      word("software.attention", {"flash", "flash-2", "flash-1", "standard"}),
       word("model.activation", {"gelu", "swiglu", "geglu"}),
       word("model.dropout", {"0", "0.1"}),
       word("model.tie_word_embeddings", flags),

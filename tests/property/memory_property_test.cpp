@@ -62,9 +62,11 @@ Case random_case() {
   if (chunks == 1 && plan.lora.rank == 0 && *rc::gen::arbitrary<bool>())
     plan.schedule = *rc::gen::element(plan::ScheduleKind::kZeroBubbleH1, plan::ScheduleKind::kZeroBubbleH2);
   plan.sharding =
-      pipeline > 1 ? *rc::gen::element(Sharding::kNone, Sharding::kZero1)
-                   : *rc::gen::element(Sharding::kNone, Sharding::kZero1, Sharding::kZero2, Sharding::kZero3);
-  if (plan.works_by_units()) plan.schedule = plan::ScheduleKind::kOneFOneB;
+      pipeline > 1 && plan.framework != Framework::kFsdp
+          ? *rc::gen::element(Sharding::kNone, Sharding::kZero1)
+          : *rc::gen::element(Sharding::kNone, Sharding::kZero1, Sharding::kZero2, Sharding::kZero3);
+  if (plan.works_by_units() && plan.splits_backward()) plan.schedule = plan::ScheduleKind::kOneFOneB;
+  plan.units.layers = *rc::gen::inRange(1, 4);
   plan.recompute.granularity =
       *rc::gen::element(plan::RecomputeGranularity::kNone, plan::RecomputeGranularity::kSelective,
                         plan::RecomputeGranularity::kFull);

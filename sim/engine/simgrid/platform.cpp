@@ -58,10 +58,6 @@ sg4::Host* Platform::port(const program::Flow& flow) {
 std::vector<std::string> engine_arguments() {
   return {"trainsim", "--log=root.thres:critical", "--cfg=network/model:CM02", "--cfg=network/TCP-gamma:0",
           "--cfg=network/weight-S:0", "--cfg=network/crosstraffic:0", "--cfg=surf/precision:1e-12",
-#ifdef __SANITIZE_ADDRESS__
-          // AddressSanitizer doesn't follow SimGrid's own context switches.
-          "--cfg=contexts/factory:thread",
-#endif
           // No guard pages: each would be a memory mapping of its own, of which a process has 65530.
           "--cfg=contexts/guard-size:0", "--cfg=contexts/stack-size:64"};
 }

@@ -310,6 +310,21 @@ TEST(Attention, PaysItsOverheadOnce) {
   EXPECT_NEAR(model_of(gpu).attention_forward("attention", shape).seconds, without + 7e-6, kTight);
 }
 
+/// Compute-bound, the kernel alone is slower, and not what begins it.
+TEST(Attention, OfOlderGenerationsRunsAtAShareOfTheRate) {
+  hardware::GpuSpec gpu = toy_gpu();
+  gpu.flash_2_efficiency = 0.6;
+  gpu.flash_1_efficiency = 0.3;
+  const KernelModel model = model_of(gpu);
+  AttentionShape shape{1, 65536, 8, 8, 128, 128};
+  const auto seconds = [&](int generation) {
+    shape.generation = generation;
+    return model.attention_forward("attention", shape).seconds - gpu.kernel_overhead;
+  };
+  EXPECT_NEAR(seconds(2), seconds(0) / 0.6, 1e-9 * seconds(2));
+  EXPECT_NEAR(seconds(1), seconds(0) / 0.3, 1e-9 * seconds(1));
+}
+
 TEST(Stream, TakesItsBytesAndOneOverheadPerLaunch) {
   hardware::GpuSpec gpu = slow_memory_gpu();
   gpu.kernel_overhead = 3e-6;

@@ -108,6 +108,34 @@ TEST(Protocols, SwitchesReduceForFiveMembersAndMore) {
               1.5e9, 1);
 }
 
+/// 16 members on two nodes of 8 NICs: one step between nodes, for which each NIC sends the chunks of two
+/// channels, 2 * 512 KiB; of a smaller broadcast its share.
+TEST(Protocols, NodesOfABroadcastStoreAChunk) {
+  hardware::ClusterSpec spec = cluster();
+  spec.nics_per_node = 8;
+  spec.nic.bandwidth = 10e9;
+  const auto delay = [&](CollectiveOp op, double bytes) {
+    return program::collective_cost(group(spec, 16, 2), op, bytes, links(100e9)).delay();
+  };
+  const Seconds ring = delay(CollectiveOp::kAllGather, 1e9);
+  EXPECT_NEAR(delay(CollectiveOp::kBroadcast, 1e9) - ring, 2 * 524288 / 10e9, kTight);
+  EXPECT_NEAR(delay(CollectiveOp::kBroadcast, 8 * 524288) - ring, 524288 / 10e9, kTight);
+}
+
+/// Links that carry rings at 0.8 of their bandwidth and all-to-alls at 0.6 move a third more in their time.
+TEST(Protocols, AllToAllsInANodeHaveAnEfficiencyOfTheirOwn) {
+  hardware::ClusterSpec spec = cluster();
+  spec.intra_node.efficiency = 0.8;
+  const auto inflation = [&spec](program::Pattern pattern, std::int64_t nodes) {
+    return message_protocol(spec, pattern, nodes, 1e-6, 1e-6).inflation;
+  };
+  EXPECT_EQ(inflation(program::Pattern::kPairs, 1), 1.0);
+  spec.intra_node.all_to_all_efficiency = 0.6;
+  EXPECT_NEAR(inflation(program::Pattern::kPairs, 1), 0.8 / 0.6, kTight);
+  EXPECT_EQ(inflation(program::Pattern::kPairs, 2), 1.0);
+  EXPECT_EQ(inflation(program::Pattern::kNeighbours, 1), 1.0);
+}
+
 TEST(Protocols, NoSizeIsSlowerThanALargerOne) {
   hardware::ClusterSpec spec = cluster();
   spec.intra_node.nvls_bandwidth = 90e9;

@@ -2,6 +2,7 @@
 // Gathers and scatters of sharded parameters, by hand for a GPT of eight layers.
 #include "sim/lowering/sharded_units.hpp"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -211,10 +212,7 @@ TEST(ShardedUnits, SlowComputingWhileTheyGather) {
   hardware::GpuSpec gpu = tests::round_cluster().gpu;
   gpu.communication_multiprocessors = gpu.multiprocessors / 4;
   const cost::KernelModel kernels = kernel_model(gpu, plan);
-  program::Program program;
-  Emitter emitter(program, kernels);
-  HostSide host(plan, {}, emitter);
-  const ShardedUnits units(plan, {kLayer, kLayer, kRoot}, kLayers, emitter, host);
+  const UnitLayer layer = {kLayer, kLayer, 0, {}};
   const Pass alone = layer_passes(gpt({kLayers}), plan, kernels, {}).forward;
   const auto seconds = [](const Pass& pass) {
     Seconds total = 0;
@@ -224,9 +222,12 @@ TEST(ShardedUnits, SlowComputingWhileTheyGather) {
     return total;
   };
   const Seconds gathering = 0.75 * 2.0 * static_cast<double>(kLayer) / 1e12;
-  EXPECT_NEAR(seconds(units.beside_forward(alone, {1e12}, kernels)) - seconds(alone), gathering / 4, 1e-15);
+  const auto beside = [&](BytesPerSecond rate) {
+    return seconds(beside_forward_transfers(alone, plan, layer, {rate}, kernels));
+  };
+  EXPECT_NEAR(beside(1e12) - seconds(alone), gathering / 4, 1e-15);
   // Over a slow network all of it runs beside a gather.
-  EXPECT_NEAR(seconds(units.beside_forward(alone, {1e6}, kernels)), seconds(alone) * 4 / 3, 1e-12);
+  EXPECT_NEAR(beside(1e6), seconds(alone) * 4 / 3, 1e-12);
 }
 
 TEST(ShardedUnits, WaitForEachScatterWithoutOverlap) {
@@ -242,6 +243,108 @@ TEST(ShardedUnits, WaitForEachScatterWithoutOverlap) {
   const int overlapped = waits();
   plan.overlap_gradient_reduction = false;
   EXPECT_EQ(waits(), overlapped + kLayers + 1);
+}
+
+/// Two stages of four layers; of three micro-batches the first stage runs F F B F B B, the last F B F B F B.
+ParallelPlan pipelined_plan(Sharding sharding) {
+  ParallelPlan plan = split_plan({1, 2, 1, 4}, 3);
+  plan.sharding = sharding;
+  plan.framework = plan::Framework::kFsdp;
+  return plan;
+}
+
+constexpr std::int64_t kStageLayers = kLayers / 2;
+/// 8192 words and 256 positions.
+constexpr std::int64_t kEmbedding = (8192 + 256) * 512;
+
+std::vector<Transfer> transfers_of_stage(const ParallelPlan& plan, std::size_t stage) {
+  const Program program = programs_of(gpt({kLayers}), plan)[stage];
+  std::vector<Transfer> transfers;
+  for (const Instruction& each : tests::collectives(program, Stream::kData, GroupKind::kData)) {
+    transfers.push_back({each.collective, each.amount});
+  }
+  return transfers;
+}
+
+TEST(ShardedUnits, OfAPipelineGatherAndScatterOnceWhenTheyStayGathered) {
+  std::vector<Transfer> expected = {{CollectiveOp::kAllGather, 2.0 * kEmbedding}};
+  expected.insert(expected.end(), kStageLayers, kGatherLayer);
+  expected.insert(expected.end(), kStageLayers, kScatterLayer);
+  expected.push_back({CollectiveOp::kReduceScatter, 4.0 * kEmbedding});
+  EXPECT_EQ(transfers_of_stage(pipelined_plan(Sharding::kZero2), 0), expected);
+}
+
+/// The parameters that a backward has gathered serve the next forward, which drops them: the first stage
+/// gathers for F F B, and B after the F between; the last one for F, and for each of three B.
+TEST(ShardedUnits, OfAPipelineGatherAgainWhatForwardDropped) {
+  const auto gathers = [](std::size_t stage) {
+    const std::vector<Transfer> all = transfers_of_stage(pipelined_plan(Sharding::kZero3), stage);
+    return std::count(all.begin(), all.end(), kGatherLayer);
+  };
+  EXPECT_EQ(gathers(0), kStageLayers * 4);
+  EXPECT_EQ(gathers(1), kStageLayers * 4);
+}
+
+TEST(ShardedUnits, OfAPipelineAreThoseOfEachChunk) {
+  ParallelPlan plan = split_plan({1, 2, 2, 4}, 4);
+  plan.sharding = Sharding::kZero2;
+  plan.framework = plan::Framework::kFsdp;
+  const std::vector<Transfer> all = transfers_of_stage(plan, 0);
+  EXPECT_EQ(std::count(all.begin(), all.end(), kGatherLayer), kStageLayers);
+  EXPECT_EQ(std::count(all.begin(), all.end(), kScatterLayer), kStageLayers);
+  // The second chunk is the last to begin and, as backward runs, the first to end.
+  const auto end = std::find(all.begin(), all.end(), kScatterLayer);
+  EXPECT_EQ(std::count(all.begin(), end, kGatherLayer), kStageLayers);
+}
+
+/// From the second backward on whole sums in fp32 are there: with the shard that the optimizer reads, the
+/// embedding's gradient and that of the layer at hand in bf16.
+TEST(ShardedUnits, OfAPipelineAddGradientsUpWhole) {
+  const memory::Profile profile = tests::memory_of(gpt({kLayers}), pipelined_plan(Sharding::kZero2)).front();
+  constexpr Bytes kStage = kStageLayers * kLayer + kEmbedding;
+  EXPECT_EQ(tests::of(profile.largest, MemoryCategory::kGradients),
+            4 * kStage / 4 + 4 * kStage + 2 * kEmbedding + 2 * kLayer);
+  EXPECT_EQ(tests::of(profile.at_end, MemoryCategory::kGradients), 4 * kStage / 4);
+  // Gathered, and at the end the sums of a unit beside the embedding's that is being sent.
+  EXPECT_GE(tests::of(profile.largest, MemoryCategory::kCommunicationBuffers), 2 * kStage);
+  EXPECT_EQ(tests::of(profile.at_end, MemoryCategory::kCommunicationBuffers), 0);
+}
+
+/// Twice three layers of eight experts on four ranks, two of which hold the same ones: their parameters are
+/// gathered and scattered by those two, the rest of a layer by all four.
+TEST(ShardedUnits, GatherExpertsFromTheRanksThatHoldThem) {
+  model::ModelSpec model = gpt({3});
+  model.dropout = 0;
+  model.linear_bias = false;
+  model.attention = model::Attention::kFlash;
+  model.experts.count = 8;
+  model.experts.per_token = 2;
+  model.experts.intermediate_size = 1024;
+  ParallelPlan plan = split_plan({1, 1, 1, 4}, 2);
+  plan.framework = plan::Framework::kFsdp;
+  plan.expert_parallel = 2;
+  plan.sharding = Sharding::kZero3;
+  // Four experts with weights of 512 x 1024 and back; attention, two norms and the router are shared.
+  constexpr double kOwn = 4.0 * 2.0 * 512.0 * 1024.0;
+  constexpr double kShared = 4.0 * 512.0 * 512.0 + 4.0 * 512.0 + 8.0 * 512.0;
+  const Program program = programs_of(model, plan).front();
+  const auto bytes = [&program](GroupKind group, CollectiveOp op) {
+    double sum = 0;
+    for (const Instruction& each : tests::collectives(program, Stream::kData, group)) {
+      if (each.collective == op) sum += each.amount;
+    }
+    return sum;
+  };
+  EXPECT_EQ(bytes(GroupKind::kExpertData, CollectiveOp::kAllGather), 2 * 3 * 2 * 2.0 * kOwn);
+  EXPECT_EQ(bytes(GroupKind::kExpertData, CollectiveOp::kReduceScatter), 2 * 3 * 4.0 * kOwn);
+  EXPECT_EQ(bytes(GroupKind::kData, CollectiveOp::kAllGather), 2 * (3 * 2 * 2.0 * kShared + 2.0 * kRoot));
+  EXPECT_EQ(bytes(GroupKind::kData, CollectiveOp::kReduceScatter), 2 * (3 * 4.0 * kShared + 4.0 * kRoot));
+  const memory::Profile profile = tests::memory_of(model, plan).front();
+  // Adam's two moments and fp32 parameters: a half of the experts', a quarter of the rest.
+  const double sharded = 3.0 * kOwn / 2.0 + (3.0 * kShared + kRoot) / 4.0;
+  EXPECT_EQ(tests::of(profile.at_end, MemoryCategory::kOptimizerState), static_cast<Bytes>(8.0 * sharded));
+  EXPECT_EQ(tests::of(profile.at_end, MemoryCategory::kParameters), static_cast<Bytes>(4.0 * sharded));
+  EXPECT_EQ(tests::of(profile.at_end, MemoryCategory::kGradients), static_cast<Bytes>(4.0 * sharded));
 }
 
 }  // namespace

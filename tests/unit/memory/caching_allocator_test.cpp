@@ -38,6 +38,25 @@ TEST(CachingAllocator, ReusesAndSplitsWhatIsCached) {
   EXPECT_EQ(allocator.reserved(), 40 * kMiB);
 }
 
+/// What one stream has freed is cached for that stream alone, in segments of either kind; and is given back
+/// for the other when the device is full.
+TEST(CachingAllocator, KeepsStreamsApart) {
+  for (const Segments segments : {Segments::kFixed, Segments::kExpandable}) {
+    CachingAllocator allocator(segments);
+    allocator.free(allocator.allocate(40 * kMiB));
+    allocator.free(allocator.allocate(40 * kMiB, Pool::kSide));
+    EXPECT_EQ(allocator.reserved(), 80 * kMiB);
+    allocator.allocate(40 * kMiB);
+    allocator.allocate(40 * kMiB, Pool::kSide);
+    EXPECT_EQ(allocator.reserved(), 80 * kMiB);
+  }
+  CachingAllocator full(Segments::kFixed, 60 * kMiB);
+  full.free(full.allocate(40 * kMiB, Pool::kSide));
+  full.allocate(40 * kMiB);
+  EXPECT_EQ(full.peak_reserved(), 40 * kMiB);
+  EXPECT_EQ(full.retries(), 1);
+}
+
 TEST(CachingAllocator, TakesTheSmallestBlockThatIsLargeEnough) {
   CachingAllocator allocator;
   const auto large = allocator.allocate(64 * kMiB);

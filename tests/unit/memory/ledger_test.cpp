@@ -114,6 +114,22 @@ TEST(Ledger, RefusesToFreeWhatIsNotThere) {
   EXPECT_THROW(replay(step.program()), std::logic_error);
 }
 
+/// Outside of slots there is no micro-batch; what a slot has allocated is found there only if it lasts.
+TEST(Ledger, FreesWhatOutlivesItsMicroBatch) {
+  Step step;
+  Program& program = step.program();
+  std::vector<Instruction>& stream = program.stream(Stream::kCompute);
+  // The last slot's end comes after what is freed there.
+  const Instruction end = stream.back();
+  stream.pop_back();
+  step.memory(Opcode::kAllocate, 2, 7, MemoryCategory::kGradients);
+  stream.push_back(end);
+  step.memory(Opcode::kFree, 2, 7, MemoryCategory::kGradients);
+  EXPECT_THROW(replay(program), std::logic_error);
+  program.lasting_tensors = {2};
+  EXPECT_EQ(replay(program).at_end[static_cast<std::size_t>(MemoryCategory::kGradients)], 0);
+}
+
 TEST(Reservation, MakesRoomForStateThatAppearsLate) {
   // Blocks of 512 bytes: the late state is allocated after the first step, beside what that has cached.
   Step step;

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/plan/rules.hpp"
+
+namespace trainsim::plan {
+
+namespace {
+
+/// What InternEvo does not have.
+void check_internevo(const Facts& facts, Problems& problems) {
+  const ParallelPlan& plan = facts.plan;
+  if (plan.framework != Framework::kInternEvo) return;
+  const auto refuse = [&problems](const char* field, const std::string& what, const std::string& legal) {
+    problems.push_back(
+        {field, what + " is not InternEvo's (software.framework: internevo); legal here: " + legal});
+  };
+  if (plan.sharding == Sharding::kZero2)
+    refuse("plan.sharding", to_string(plan.sharding), "none, zero1 or zero3");
+  if (plan.offload.active()) refuse("plan.sharding.offload", "state on the host", "none");
+  if (plan.uses_fp8()) refuse("plan.precision", "fp8", "bf16, fp16 or fp32");
+  if (plan.lora.active()) refuse("plan.lora", "low-rank adaptation", "no adapters, or another framework");
+  if (plan.overlap_parameter_gather)
+    refuse("plan.overlap_parameter_gather", "true, for parameters that are broadcast and waited for,",
+           "false");
+  if (facts.model.experts.active()) refuse("model.experts", "a model with experts", "a dense model");
+}
+
+}  // namespace
+
+std::vector<Rule> framework_rules() {
+  return {{{"software.framework", "plan.sharding", "plan.precision", "plan.lora", "model.experts"},
+           check_internevo}};
+}
+
+}  // namespace trainsim::plan
