@@ -78,7 +78,7 @@ Bytes CandidatePool::available(const PooledPlan& plan) const {
 }
 
 plan::ParallelPlan CandidatePool::resolved(const PooledPlan& plan) const {
-  return search::applied(plan.candidate, bases_[plan.base].plan);
+  return search::applied(plan.candidate, bases_[plan.base]);
 }
 
 Overrides CandidatePool::overrides(const PooledPlan& plan) const {

@@ -51,8 +51,7 @@ std::vector<Overrides> candidates(const Experiment& experiment) {
   if (plan.tensor_parallel > 1 && !plan.sequence_parallel) list.push_back({"plan.sequence_parallel=true"});
   if (plan.data_context_ranks() > 1) {
     if (plan.sharding == plan::Sharding::kNone) list.push_back({"plan.sharding=zero1"});
-    const bool by_units = plan.pipeline_parallel == 1 || plan.framework == plan::Framework::kFsdp;
-    if (plan.sharding != plan::Sharding::kZero3 && by_units) list.push_back({"plan.sharding=zero3"});
+    if (plan.sharding != plan::Sharding::kZero3) list.push_back({"plan.sharding=zero3"});
   }
   if (const std::string offload = with_offload(plan); !offload.empty()) list.push_back({offload});
   // The last layer's activations are needed at once.

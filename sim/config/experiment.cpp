@@ -125,10 +125,9 @@ void read_software(Section& top, Experiment& experiment) {
   plan::ParallelPlan& plan = experiment.plan;
   std::optional<Section> section = top.mapping("software", false);
   if (!section) return;
-  const bool gathers = plan.sharding == plan::Sharding::kZero2 || plan.sharding == plan::Sharding::kZero3;
-  plan.framework = section->defaulted("framework", as_choice(kFrameworks), gathers ? "fsdp" : "megatron");
-  const bool current =
-      plan.framework == plan::Framework::kMegatron && experiment.model.attention == model::Attention::kFlash;
+  const std::string usual = to_string(plan::usual_framework(plan.sharding));
+  plan.framework = section->defaulted("framework", as_choice(kFrameworks), usual.c_str());
+  const bool current = plan::usual_transformer_engine(plan.framework, experiment.model.attention);
   plan.transformer_engine = section->defaulted("transformer_engine", as_flag(), current ? "true" : "false");
   plan.launch = section->defaulted("launch", as_choice(kLaunches), "eager");
   plan.fusion = section->defaulted("fusion", as_choice(kFusions), "standard");

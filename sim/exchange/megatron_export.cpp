@@ -272,7 +272,11 @@ class Exporter {
 
   void sharding() {
     if (plan_.sharding == Sharding::kZero1) add("--use-distributed-optimizer");
-    if (plan_.sharding == Sharding::kZero3 || plan_.keeps_gathered) {
+    const bool fsdp2 = plan_.sharding == Sharding::kZero3 || plan_.keeps_gathered;
+    if (fsdp2 && (plan_.pipeline_parallel > 1 || plan_.expert_parallel > 1)) {
+      untold("plan.sharding",
+             "Megatron-LM's --use-torch-fsdp2 goes neither with a pipeline nor with expert parallelism");
+    } else if (fsdp2) {
       add("--use-torch-fsdp2");
       if (plan_.keeps_gathered) add("--torch-fsdp2-no-reshard-after-forward");
     } else if (plan_.sharding == Sharding::kZero2) {

@@ -58,9 +58,10 @@ constexpr double kTreeRate = 0.78;
 constexpr double kTreeLlInflation = 3.8;
 
 /// Bytes on the wire of a chunk of a ring's channel, with Simple and with LL: an eighth of a buffer of 4 MiB,
-/// and of one of 512 KiB (NCCL, src/init.cc). Two channels share a NIC.
+/// and of one of 512 KiB, half of which are flags (NCCL, src/init.cc). Two channels share a NIC.
 constexpr double kSimpleChunk = 524288;
 constexpr double kLlChunk = 65536;
+constexpr double kLlData = 0.5;
 constexpr double kChannelsOfNic = 2;
 
 /// Of every 128 bytes of LL128 8 are flags.
@@ -121,21 +122,22 @@ class Choices {
   }
   double copies() const { return nodes_ == 1 ? local_copies() : 1.0; }
 
-  /// Chunks of a ring between nodes, through all NICs that the group can use in each.
-  void set_chunks(Protocol& protocol, double chunk) const {
+  /// Chunks of a ring between nodes, with so much data for each byte on the wire, through all NICs that the
+  /// group can use in each.
+  void set_chunks(Protocol& protocol, double chunk, double data) const {
     if (nodes_ == 1) return;
     const auto nics = static_cast<double>(std::min(local(), cluster_.nics_per_node));
-    protocol.chunk_bytes = kChannelsOfNic * nics * chunk;
+    protocol.chunk_bytes = kChannelsOfNic * nics * chunk * data;
     protocol.chunk_time = kChannelsOfNic * chunk / cluster_.nic.effective_bandwidth();
   }
 
   void add_rings() {
     protocols_.push_back({Algorithm::kRing, WireProtocol::kSimple, base(), inside_, between_, copies()});
-    set_chunks(protocols_.back(), kSimpleChunk);
+    set_chunks(protocols_.back(), kSimpleChunk, 1.0);
     if (has_ll()) {
       protocols_.push_back({Algorithm::kRing, WireProtocol::kLl, std::max(0.0, base() + kLlBase), ll_inside(),
                             ll_between(), 1.0, ll_limit()});
-      set_chunks(protocols_.back(), kLlChunk);
+      set_chunks(protocols_.back(), kLlChunk, kLlData);
     }
     if (link().ll128_latency > 0 && nodes_ == 1) {
       protocols_.push_back({Algorithm::kRing, WireProtocol::kLl128, base() + kLl128Base,

@@ -22,7 +22,7 @@ void DataExchange::reduce(program::Stream stream, double bytes) {
 }
 
 void DataExchange::gather(program::Stream stream, double bytes) {
-  if (plan_.shard_ranks() > 1) collective(stream, shard_kind(), CollectiveOp::kAllGather, bytes);
+  if (plan_.shard_ranks() > 1 && bytes > 0) collective(stream, shard_kind(), CollectiveOp::kAllGather, bytes);
 }
 
 void DataExchange::broadcast(program::Stream stream, double bytes) {

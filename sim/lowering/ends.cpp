@@ -110,6 +110,7 @@ namespace {
 /// rank's own ones there are fp32 copies for the norm (γ + 4, and 4 to read them), one tensor (2 γ) and that
 /// in fp32 (γ + 4), which is scaled (8). Adam's passes take 8 bytes for the decay, 20 for each moment, 24 for
 /// the denominator and 16 for the update; and new parameters are copied.
+/// `parameters` of the rank's share, `held` in all.
 Kernels internevo_update(const plan::ParallelPlan& plan, const cost::KernelModel& kernels, double parameters,
                          double held) {
   const auto gradient = static_cast<double>(plan.gradient_bytes);
@@ -117,11 +118,12 @@ Kernels internevo_update(const plan::ParallelPlan& plan, const cost::KernelModel
     return kernels.stream(name, bytes, launches, program::KernelKind::kOptimizer);
   };
   Kernels work;
-  if (plan.data_context_ranks() > 1) work.push_back(stream("gradient buckets", 6.0 * held * gradient, 3));
+  if (plan.data_context_ranks() > 1 && plan.sharding != plan::Sharding::kZero3)
+    work.push_back(stream("gradient buckets", 6.0 * held * gradient, 3));
   work.push_back(stream("gradient norm", parameters * (gradient + 8.0), 2));
   work.push_back(stream("gradients to fp32", parameters * (3.0 * gradient + 12.0), 3));
-  const double moments = plan.optimizer == plan::Optimizer::kAdam ? 40.0 + 24.0 : 20.0;
-  work.push_back(stream(plan::to_string(plan.optimizer).c_str(), parameters * (8.0 + moments + 16.0), 9));
+  work.push_back(
+      stream(plan::to_string(plan.optimizer).c_str(), parameters * (8.0 + 2.0 * 20.0 + 24.0 + 16.0), 9));
   work.push_back(stream("parameters from fp32", parameters * (4.0 + kernels.element_bytes()), 1));
   work.push_back(stream("clear gradients", held * gradient, 1));
   return work;

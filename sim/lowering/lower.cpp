@@ -192,6 +192,13 @@ RingEstimate data_ring(const hardware::ClusterSpec& cluster, const plan::Paralle
   return ring_estimate(cluster, size, std::min(size, plan::data_ranks_in_node(plan, cluster.gpus_per_node)));
 }
 
+/// Ring of the ranks with the same experts, whose neighbours lie as far apart as experts are spread.
+RingEstimate expert_data_ring(const hardware::ClusterSpec& cluster, const plan::ParallelPlan& plan) {
+  const std::int64_t apart = plan.expert_tensor() * plan.expert_parallel;
+  return ring_estimate(cluster, plan.expert_shard_ranks(),
+                       std::max<std::int64_t>(1, cluster.gpus_per_node / apart));
+}
+
 RingEstimate context_ring(const hardware::ClusterSpec& cluster, const plan::ParallelPlan& plan) {
   const std::int64_t inside = plan::context_ranks_in_node(plan, cluster.gpus_per_node);
   const bool in_a_node = plan.context_parallel <= inside;
@@ -244,7 +251,7 @@ std::vector<program::Program> lower(const model::ModelSpec& model, const plan::P
                        TapeTraces(embedding_tape(model, plan)),
                        TapeTraces(head_tape(model, plan), plan.splits_backward()),
                        plan::stage_layers(plan, model),
-                       data_ring(cluster, plan),
+                       {data_ring(cluster, plan), expert_data_ring(cluster, plan)},
                        host_share(cluster, plan)};
   std::vector<program::Program> programs(static_cast<std::size_t>(plan.pipeline_parallel));
   for (std::int64_t stage = 0; stage < plan.pipeline_parallel; ++stage) {

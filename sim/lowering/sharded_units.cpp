@@ -44,26 +44,29 @@ Bytes gradient_bytes(const plan::ParallelPlan& plan, const UnitLayer& sizes) {
   return (sizes.trained + sizes.experts) * plan.gradient_bytes;
 }
 
-/// What all data-parallel ranks share takes `shared` bytes, and experts, if there are any, `experts`.
-Seconds time_of(const plan::ParallelPlan& plan, const RingEstimate& ring, CollectiveOp op, double shared,
-                double experts) {
-  const Seconds time = ring.time(op, plan.shard_ranks(), shared);
-  return experts > 0 ? time + ring.time(op, plan.expert_shard_ranks(), experts) : time;
+Seconds time_of(const RingEstimate& ring, CollectiveOp op, std::int64_t ranks, double bytes) {
+  return ranks > 1 && bytes > 0 ? ring.time(op, ranks, bytes) : 0;
 }
 
-Seconds gather_time(const plan::ParallelPlan& plan, const UnitLayer& layer, const RingEstimate& ring) {
-  return time_of(plan, ring, CollectiveOp::kAllGather, shared_bytes(plan, layer), expert_bytes(plan, layer));
+Seconds gather_time(const plan::ParallelPlan& plan, const UnitLayer& layer, const UnitRings& rings) {
+  return time_of(rings.shared, CollectiveOp::kAllGather, plan.shard_ranks(), shared_bytes(plan, layer)) +
+         time_of(rings.experts, CollectiveOp::kAllGather, plan.expert_shard_ranks(),
+                 expert_bytes(plan, layer));
 }
 
-Seconds scatter_time(const plan::ParallelPlan& plan, const UnitLayer& layer, const RingEstimate& ring) {
-  return time_of(plan, ring, CollectiveOp::kReduceScatter,
-                 static_cast<double>(layer.trained * plan.gradient_bytes),
-                 static_cast<double>(layer.experts * plan.gradient_bytes));
+Seconds scatter_time(const plan::ParallelPlan& plan, const UnitLayer& layer, const UnitRings& rings) {
+  const auto bytes = [&plan](std::int64_t parameters) {
+    return static_cast<double>(parameters * plan.gradient_bytes);
+  };
+  return time_of(rings.shared, CollectiveOp::kReduceScatter, plan.shard_ranks(), bytes(layer.trained)) +
+         time_of(rings.experts, CollectiveOp::kReduceScatter, plan.expert_shard_ranks(),
+                 bytes(layer.experts));
 }
 
 /// Whether several micro-batches are in flight, so that gradients are added up before they are scattered.
 bool adds_up(const plan::ParallelPlan& plan) {
-  return plan.pipeline_parallel > 1 || plan.schedule == plan::ScheduleKind::kGpipe;
+  const bool several = plan.pipeline_parallel > 1 || plan.schedule == plan::ScheduleKind::kGpipe;
+  return several && plan.framework == plan::Framework::kFsdp;
 }
 
 bool slows(const plan::ParallelPlan& plan) {
@@ -81,18 +84,21 @@ UnitLayer unit_layer(const model::ModelSpec& model, const plan::ParallelPlan& pl
 }
 
 Pass beside_forward_transfers(Pass pass, const plan::ParallelPlan& plan, const UnitLayer& layer,
-                              const RingEstimate& ring, const cost::KernelModel& kernels) {
-  if (!slows(plan) || adds_up(plan)) return pass;
-  return slowed(std::move(pass), gather_time(plan, layer, ring), kernels);
+                              const UnitRings& rings, const cost::KernelModel& kernels) {
+  // GPipe's forwards follow each other, and each drops what it has gathered.
+  const bool each = plan.sharding == plan::Sharding::kZero3 && plan.schedule == plan::ScheduleKind::kGpipe;
+  if (!slows(plan) || (adds_up(plan) && !each)) return pass;
+  return slowed(std::move(pass), gather_time(plan, layer, rings), kernels);
 }
 
 Pass beside_backward_transfers(Pass pass, const plan::ParallelPlan& plan, const UnitLayer& layer,
-                               const RingEstimate& ring, const cost::KernelModel& kernels) {
+                               const UnitRings& rings, const cost::KernelModel& kernels) {
   if (!slows(plan)) return pass;
   Seconds time = 0;
-  if (plan.overlap_gradient_reduction && !adds_up(plan)) time += scatter_time(plan, layer, ring);
+  if (plan.overlap_gradient_reduction && !adds_up(plan)) time += scatter_time(plan, layer, rings);
   const bool ahead = plan.units.gathered > 1 && plan.units.backward_prefetch == BackwardPrefetch::kPre;
-  if (plan.sharding == plan::Sharding::kZero3 && ahead) time += gather_time(plan, layer, ring);
+  const bool once = adds_up(plan) && plan.schedule == plan::ScheduleKind::kGpipe;
+  if (plan.sharding == plan::Sharding::kZero3 && ahead && !once) time += gather_time(plan, layer, rings);
   return slowed(std::move(pass), time, kernels);
 }
 
@@ -138,27 +144,35 @@ void ShardedUnits::name(Unit& unit, const std::string& owner) {
   unit.gradients = emit_.tensor(owner + ": whole gradients");
   unit.scattered = emit_.tensor(owner + ": gradients being scattered");
   // On the stream of gathers.
-  const bool fsdp =
-      plan_.framework == plan::Framework::kFsdp || plan_.framework == plan::Framework::kInternEvo;
-  if (fsdp) emit_.mark_side(unit.parameters);
+  if (plan_.shards_each_weight()) emit_.mark_side(unit.parameters);
   if (!adds_up_) return;
   unit.sums = emit_.tensor(owner + ": sums of gradients");
   for (const std::uint32_t tensor : {unit.parameters, unit.sums}) emit_.mark_lasting(tensor);
 }
 
+Bytes ShardedUnits::gathered_bytes(const Unit& unit) const {
+  if (!gathers_memory()) return 0;
+  // FSDP casts what it holds in fp32 even where one rank has all of it.
+  const bool casts = plan_.framework == plan::Framework::kFsdp;
+  double bytes = 0;
+  if (casts || plan_.shard_ranks() > 1) bytes += shared_bytes(plan_, unit.sizes);
+  if (casts || plan_.expert_shard_ranks() > 1) bytes += expert_bytes(plan_, unit.sizes);
+  return std::llround(bytes);
+}
+
+Bytes ShardedUnits::whole_gradient_bytes(const Unit& unit) const {
+  return (unit.sizes.trained + unit.sizes.experts) * plan_.element_bytes();
+}
+
 void ShardedUnits::make_room(Unit& unit) {
   if (unit.state != State::kNothing) return;
   unit.state = State::kRoom;
-  if (!gathers_memory()) return;
-  const double bytes = shared_bytes(plan_, unit.sizes) + expert_bytes(plan_, unit.sizes);
-  emit_.allocate(MemoryCategory::kCommunicationBuffers, unit.parameters, std::llround(bytes));
+  emit_.allocate(MemoryCategory::kCommunicationBuffers, unit.parameters, gathered_bytes(unit));
 }
 
 void ShardedUnits::drop(Unit& unit) {
   unit.state = State::kNothing;
-  if (!gathers_memory()) return;
-  const double bytes = shared_bytes(plan_, unit.sizes) + expert_bytes(plan_, unit.sizes);
-  emit_.free(MemoryCategory::kCommunicationBuffers, unit.parameters, std::llround(bytes));
+  emit_.free(MemoryCategory::kCommunicationBuffers, unit.parameters, gathered_bytes(unit));
 }
 
 void ShardedUnits::gather(Unit& unit, const std::uint32_t* after) {
@@ -182,12 +196,13 @@ void ShardedUnits::await(Unit& unit) {
 
 void ShardedUnits::begin_forward() {
   if (!active_) return;
-  const bool whole = root_.state == State::kWhole;
-  if (!whole) {
+  // Not before the gradients of the micro-batch before are complete; the host is that far only then.
+  if (root_.state == State::kNothing) {
     make_room(root_);
-    // Not before the gradients of the micro-batch before are complete; the host is that far only then.
     const std::uint32_t start = emit_.record(Stream::kCompute);
     gather(root_, &start);
+  } else if (units() > 0 && at(0).state == State::kNothing) {
+    start_ = emit_.record(Stream::kCompute);
   }
   for (std::int64_t unit = 0; unit < std::min(units(), plan_.units.gathered - 1); ++unit) make_room(at(unit));
   await(root_);
@@ -200,7 +215,11 @@ void ShardedUnits::before_forward(std::int64_t layer) {
   // What is gathered ahead of the one at hand is gathered meanwhile.
   if (index + gathered - 1 < units()) make_room(at(index + gathered - 1));
   Unit& unit = at(index);
-  if (unit.state == State::kRoom) gather(unit, index >= gathered ? &at(index - gathered).computed : nullptr);
+  if (unit.state == State::kRoom) {
+    const std::uint32_t* start = start_ ? &*start_ : nullptr;
+    gather(unit, index >= gathered ? &at(index - gathered).computed : start);
+    start_.reset();
+  }
   await(unit);
 }
 
@@ -275,14 +294,12 @@ void ShardedUnits::end_backward() {
 }
 
 void ShardedUnits::allocate_gradients(Unit& unit) {
-  emit_.allocate(MemoryCategory::kGradients, unit.gradients,
-                 (unit.sizes.trained + unit.sizes.experts) * plan_.element_bytes());
+  emit_.allocate(MemoryCategory::kGradients, unit.gradients, whole_gradient_bytes(unit));
 }
 
 void ShardedUnits::add_up(Unit& unit) {
   if (!adds_) emit_.allocate(MemoryCategory::kGradients, unit.sums, gradient_bytes(plan_, unit.sizes));
-  emit_.free(MemoryCategory::kGradients, unit.gradients,
-             (unit.sizes.trained + unit.sizes.experts) * plan_.element_bytes());
+  emit_.free(MemoryCategory::kGradients, unit.gradients, whole_gradient_bytes(unit));
 }
 
 void ShardedUnits::scatter(Unit& unit) {
@@ -291,13 +308,12 @@ void ShardedUnits::scatter(Unit& unit) {
   handed_over_unit_ = &unit;
   handed_over_ = gradient_bytes(plan_, sizes);
   emit_.allocate(MemoryCategory::kCommunicationBuffers, unit.scattered, handed_over_);
-  const std::int64_t parameters = sizes.trained + sizes.experts;
   if (adds_up_) {
     emit_.free(MemoryCategory::kGradients, unit.sums, handed_over_);
   } else {
-    emit_.free(MemoryCategory::kGradients, unit.gradients, parameters * plan_.element_bytes());
+    emit_.free(MemoryCategory::kGradients, unit.gradients, whole_gradient_bytes(unit));
   }
-  if (parameters == 0) return;
+  if (sizes.trained + sizes.experts == 0) return;
   const std::uint32_t ready = emit_.record(Stream::kCompute);
   emit_.wait(Stream::kData, ready, Cause::kDataCommunication);
   exchange_.reduce(Stream::kData, static_cast<double>(sizes.trained * plan_.gradient_bytes));

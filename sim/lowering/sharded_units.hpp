@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,12 +27,20 @@ struct UnitLayer {
 
 UnitLayer unit_layer(const model::ModelSpec& model, const plan::ParallelPlan& plan, model::LayerKind kind);
 
+/// Rings over which a layer's parameters are gathered: of all data-parallel ranks, and of those with the same
+/// experts.
+struct UnitRings {
+  RingEstimate shared;
+  RingEstimate experts;
+};
+
 /// The passes of a layer as they run beside the transfers of its neighbours, which take multiprocessors from
-/// them for as long as they last. Those that a pipeline makes once in a step are left out.
+/// them for as long as they last. In a pipeline backwards are taken to gather with ZeRO-3, and nothing else:
+/// gathers of warm-up forwards, and what is done once in a step, are left out.
 Pass beside_forward_transfers(Pass pass, const plan::ParallelPlan& plan, const UnitLayer& layer,
-                              const RingEstimate& ring, const cost::KernelModel& kernels);
+                              const UnitRings& rings, const cost::KernelModel& kernels);
 Pass beside_backward_transfers(Pass pass, const plan::ParallelPlan& plan, const UnitLayer& layer,
-                               const RingEstimate& ring, const cost::KernelModel& kernels);
+                               const UnitRings& rings, const cost::KernelModel& kernels);
 
 /// Parameters that data-parallel ranks hold in shards and gather when they are needed, as PyTorch's FSDP
 /// does: a layer, or several, are a unit; embedding and head are the root, which stays gathered from its
@@ -44,9 +53,10 @@ Pass beside_backward_transfers(Pass pass, const plan::ParallelPlan& plan, const 
 /// gradients are scattered while backward goes on. All of this happens in every micro-batch (Zhao et al.
 /// 2023, "PyTorch FSDP", section 4).
 ///
-/// In a pipeline, or with GPipe's schedule, gradients are added up whole, and scattered, unit by unit, once
-/// the last backward of the chunk is done; until then what backward has gathered stays, and ZeRO-2 gathers
-/// once in a step (PyTorch's PipelineStage.backward_maybe_with_nosync; the Llama 3 paper, section 3.3.2).
+/// In a pipeline of FSDP's, or with GPipe's schedule, gradients are added up whole, and scattered, unit by
+/// unit, once the last backward of the chunk is done; until then what backward has gathered stays, and ZeRO-2
+/// gathers once in a step (PyTorch's PipelineStage.backward_maybe_with_nosync; the Llama 3 paper,
+/// section 3.3.2).
 class ShardedUnits {
  public:
   struct Chunk {
@@ -100,6 +110,9 @@ class ShardedUnits {
   bool ends_unit(std::int64_t layer) const {
     return layer + 1 == static_cast<std::int64_t>(unit_of_.size()) || begins_unit(layer + 1);
   }
+  /// Bytes of gathered parameters, and of a backward's gradients in compute precision.
+  Bytes gathered_bytes(const Unit& unit) const;
+  Bytes whole_gradient_bytes(const Unit& unit) const;
   /// Gathered parameters appear and go, where whole parameters are not part of the state.
   void make_room(Unit& unit);
   void drop(Unit& unit);
@@ -120,7 +133,7 @@ class ShardedUnits {
   void free_handed_over();
   /// What compute waits for when it waits for parameters: with one rank they come from the host alone.
   program::Cause gathering() const {
-    return plan_.shard_ranks() > 1 ? program::Cause::kDataCommunication : program::Cause::kOffload;
+    return plan_.shards_parameters() ? program::Cause::kDataCommunication : program::Cause::kOffload;
   }
   bool again_in_backward() const { return plan_.sharding == plan::Sharding::kZero3; }
   bool gathers_memory() const { return again_in_backward() || plan_.framework == plan::Framework::kFsdp; }
@@ -134,6 +147,8 @@ class ShardedUnits {
   bool adds_up_;
   Unit root_;
   std::vector<Unit> units_;
+  /// When a forward began whose first unit is to be gathered and whose root is there.
+  std::optional<std::uint32_t> start_;
   /// By layer.
   std::vector<std::int64_t> unit_of_;
   /// Whether the running backward is not the first, and whether it is the last.

@@ -44,11 +44,11 @@ std::vector<std::int64_t> shard_pieces(const plan::ParallelPlan& plan, const Own
                                           [](const auto& a, const auto& b) { return sum(a) < sum(b); });
     return fullest == owners.end() ? std::vector<std::int64_t>{} : *fullest;
   }
-  const bool of_each = plan.framework == Framework::kFsdp || plan.framework == Framework::kInternEvo;
   std::int64_t left = share_of(owned.parameters, owned.ranks);
   std::vector<std::int64_t> pieces;
   for (auto weight = owned.weights.rbegin(); weight != owned.weights.rend() && left > 0; ++weight) {
-    const std::int64_t piece = std::min(left, of_each ? share_of(*weight, owned.ranks) : *weight);
+    const std::int64_t piece =
+        std::min(left, plan.shards_each_weight() ? share_of(*weight, owned.ranks) : *weight);
     pieces.push_back(piece);
     left -= piece;
   }

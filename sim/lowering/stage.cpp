@@ -13,7 +13,6 @@ namespace trainsim::lowering {
 using program::Cause;
 using program::CollectiveOp;
 using program::GroupKind;
-using program::MemoryCategory;
 using program::PeerKind;
 using program::Stream;
 using schedule::Slot;
@@ -79,9 +78,9 @@ StageLowering::Layers StageLowering::register_layers(const LayerKinds& kinds) {
     const UnitLayer sizes =
         unit_layer(context_.model, plan, static_cast<model::LayerKind>(layers.passes.size()));
     RegisteredPass forward = emit_.register_pass(
-        beside_forward_transfers(layer.forward, plan, sizes, context_.data_ring, context_.kernels));
+        beside_forward_transfers(layer.forward, plan, sizes, context_.unit_rings, context_.kernels));
     RegisteredPass backward = emit_.register_pass(
-        beside_backward_transfers(layer.backward, plan, sizes, context_.data_ring, context_.kernels));
+        beside_backward_transfers(layer.backward, plan, sizes, context_.unit_rings, context_.kernels));
     RegisteredPass weights = emit_.register_pass(layer.weights);
     layers.passes.push_back(
         {std::move(forward), std::move(backward), std::move(weights), emit_.register_pass(layer.recompute)});

@@ -39,7 +39,7 @@ struct StageContext {
   TapeTraces head_memory;
   /// Layers of each virtual stage.
   std::vector<std::int64_t> layers;
-  RingEstimate data_ring;
+  UnitRings unit_rings;
   HostShare host;
 
   /// Number in the model of the first layer of a virtual stage.

@@ -10,8 +10,9 @@ namespace trainsim::model {
 
 /// Non-linearity of the MLP. The gated kinds have two input projections (gate and up) instead of one.
 enum class Activation { kGelu, kRelu, kSwiglu, kGeglu };
-/// How attention is computed: fused (no s x s tensor in memory) by current kernels, by the first generation
-/// of 2022 (FlashAttention 1, in CUDA or Triton), or as separate kernels.
+/// How attention is computed: fused (no s x s tensor in memory) by current kernels, by the second
+/// generation of 2023 (FlashAttention-2, which PyTorch has), by the first of 2022 (FlashAttention 1, in CUDA
+/// or Triton), or as separate kernels.
 enum class Attention { kFlash, kFlash2, kFlash1, kStandard };
 /// "flash", "flash-2", "flash-1" or "standard", as the configuration file spells it.
 std::string to_string(Attention attention);

@@ -13,10 +13,15 @@ void check_internevo(const Facts& facts, Problems& problems) {
     problems.push_back(
         {field, what + " is not InternEvo's (software.framework: internevo); legal here: " + legal});
   };
-  if (plan.sharding == Sharding::kZero2)
+  if (plan.sharding == Sharding::kZero2 && !plan.keeps_gathered)
     refuse("plan.sharding", to_string(plan.sharding), "none, zero1 or zero3");
   if (plan.offload.active()) refuse("plan.sharding.offload", "state on the host", "none");
-  if (plan.uses_fp8()) refuse("plan.precision", "fp8", "bf16, fp16 or fp32");
+  if (plan.uses_fp8() || plan.precision == Precision::kFp32)
+    refuse("plan.precision", to_string(plan.precision), "bf16 or fp16");
+  else if (plan.gradient_bytes > plan.element_bytes())
+    refuse("plan.gradient_dtype", "fp32, for gradients that are kept in compute precision,",
+           to_string(plan.precision));
+  if (plan.optimizer != Optimizer::kAdam) refuse("plan.optimizer", to_string(plan.optimizer), "adam");
   if (plan.lora.active()) refuse("plan.lora", "low-rank adaptation", "no adapters, or another framework");
   if (plan.overlap_parameter_gather)
     refuse("plan.overlap_parameter_gather", "true, for parameters that are broadcast and waited for,",
@@ -27,7 +32,8 @@ void check_internevo(const Facts& facts, Problems& problems) {
 }  // namespace
 
 std::vector<Rule> framework_rules() {
-  return {{{"software.framework", "plan.sharding", "plan.precision", "plan.lora", "model.experts"},
+  return {{{"software.framework", "plan.sharding", "plan.precision", "plan.gradient_dtype", "plan.optimizer",
+            "plan.lora", "plan.overlap_parameter_gather", "model.experts"},
            check_internevo}};
 }
 

@@ -179,8 +179,6 @@ void check_parameter_gather(const Facts& facts, Problems& problems) {
                                : ", which always gathers under the forward; remove this key")});
 }
 
-/// Sharded parameters are gathered layer by layer, which neither pipelines nor groups of layers are ready
-/// for.
 void check_shard_group(const Facts& facts, Problems& problems) {
   const std::int64_t group = facts.plan.shard_group;
   const std::int64_t ranks = facts.plan.data_context_ranks();
@@ -194,20 +192,27 @@ void check_shard_group(const Facts& facts, Problems& problems) {
                                                  "; legal here: " + join_numbers(divisors(ranks))});
 }
 
+/// Sharded parameters are gathered layer by layer, for which groups of recomputed layers are not ready.
 void check_sharding(const Facts& facts, Problems& problems) {
   const ParallelPlan& plan = facts.plan;
   if (plan.keeps_gathered && plan.framework != Framework::kFsdp) {
     problems.push_back({"plan.sharding.reshard_after_forward",
                         "false is FSDP's shard_grad_op, and software.framework is " +
-                            to_string(plan.framework) + "; remove one of the two, or write stage: 2"});
+                            to_string(plan.framework) + "; remove one of the two" +
+                            (plan.framework == Framework::kInternEvo ? "" : ", or write stage: 2")});
   }
   if (plan.sharding != Sharding::kZero2 && plan.sharding != Sharding::kZero3) return;
-  if (plan.pipeline_parallel > 1 && plan.framework != Framework::kFsdp) {
-    problems.push_back({"plan.sharding",
-                        to_string(plan.sharding) + " with pipeline_parallel " + text(plan.pipeline_parallel) +
-                            " is FSDP's, and software.framework is " + to_string(plan.framework) +
-                            ", whose stages would reduce gradients in every micro-batch; legal here: none or "
-                            "zero1, or pipeline_parallel 1, or software.framework: fsdp"});
+  const bool several = plan.pipeline_parallel > 1 || plan.schedule == ScheduleKind::kGpipe;
+  if (several && plan.framework != Framework::kFsdp) {
+    const std::string with = plan.pipeline_parallel > 1 ? "pipeline_parallel " + text(plan.pipeline_parallel)
+                                                        : "schedule " + to_string(plan.schedule);
+    problems.push_back(
+        {"plan.sharding",
+         to_string(plan.sharding) + " with " + with + " is FSDP's, and software.framework is " +
+             to_string(plan.framework) +
+             ", which would reduce gradients in every micro-batch; legal here: none or zero1, or " +
+             (plan.pipeline_parallel > 1 ? "pipeline_parallel 1" : "schedule: 1f1b") +
+             ", or software.framework: fsdp"});
   }
   const Recompute& recompute = plan.recompute;
   const bool groups = recompute.granularity == RecomputeGranularity::kFull &&
@@ -237,7 +242,8 @@ std::vector<Rule> pipeline_rules() {
       {{"plan.virtual_pipeline", "plan.pipeline_parallel", "plan.pipeline_layout", "model.num_layers",
         "plan.profile"},
        check_profile},
-      {{"plan.sharding", "plan.pipeline_parallel", "plan.recompute", "software.framework"}, check_sharding},
+      {{"plan.sharding", "plan.pipeline_parallel", "plan.schedule", "plan.recompute", "software.framework"},
+       check_sharding},
       {{"plan.schedule", "plan.sharding", "plan.lora", "plan.profile", "model.experts",
         "model.latent_attention"},
        check_split_backward},

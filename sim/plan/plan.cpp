@@ -275,6 +275,16 @@ std::string to_string(OffloadTarget target) {
   return "";
 }
 
+Framework usual_framework(Sharding sharding) {
+  const bool gathers = sharding == Sharding::kZero2 || sharding == Sharding::kZero3;
+  return gathers ? Framework::kFsdp : Framework::kMegatron;
+}
+
+bool usual_transformer_engine(Framework framework, model::Attention attention) {
+  const bool current = attention == model::Attention::kFlash || attention == model::Attention::kFlash2;
+  return framework == Framework::kMegatron && current;
+}
+
 std::string to_string(Framework framework) {
   switch (framework) {
     case Framework::kMegatron:

@@ -38,8 +38,8 @@ struct Fp8 {
   bool parameters = false;
 };
 /// What data-parallel ranks hold a shard of instead of the whole: nothing, the optimizer state (ZeRO-1),
-/// gradients too (ZeRO-2; parameters are gathered once per micro-batch, as FSDP's shard_grad_op does), or all
-/// three (ZeRO-3, FSDP's full_shard).
+/// gradients too (ZeRO-2; parameters are gathered once per micro-batch, as FSDP's shard_grad_op does, in a
+/// pipeline once per step), or all three (ZeRO-3, FSDP's full_shard).
 enum class Sharding { kNone, kZero1, kZero2, kZero3 };
 /// How kernels reach the GPU: from eager PyTorch, from a compiled model, as replayed CUDA graphs, or from
 /// eager PyTorch that waits for each kernel to end (CUDA_LAUNCH_BLOCKING=1).
@@ -281,9 +281,20 @@ struct ParallelPlan {
   bool spreads_experts() const { return expert_parallel > 1 || expert_tensor() != tensor_parallel; }
   /// Ranks over which the state of experts is sharded.
   std::int64_t expert_shard_ranks() const { return sharding == Sharding::kNone ? 1 : expert_data_parallel(); }
+  /// Whether ranks that hold the same routed experts share their state, though others may not. False where
+  /// the degrees of experts are not known.
+  bool shards_experts() const {
+    const bool known = expert_parallel > 0 && expert_tensor() > 0;
+    return known && spreads_experts() && expert_shard_ranks() > 1;
+  }
+  /// Whether a rank holds a shard of each weight, instead of a stretch of a contiguous buffer.
+  bool shards_each_weight() const {
+    return framework == Framework::kFsdp || framework == Framework::kInternEvo;
+  }
   /// Whether parameters are gathered, or gradients scattered, unit by unit while a step runs.
   bool shards_parameters() const {
-    return (sharding == Sharding::kZero2 || sharding == Sharding::kZero3) && shard_ranks() > 1;
+    const bool staged = sharding == Sharding::kZero2 || sharding == Sharding::kZero3;
+    return staged && (shard_ranks() > 1 || shards_experts());
   }
   /// Whether a step works on one layer's parameters and gradients after the other: gathered, scattered, or
   /// copied to and from the host.
@@ -390,6 +401,10 @@ std::string to_string(Sharding sharding);
 std::string to_string(Launch launch);
 std::string to_string(Fusion fusion);
 std::string to_string(Framework framework);
+/// What is taken where a configuration leaves it open: FSDP where parameters are gathered, else Megatron-LM;
+/// and Transformer Engine with Megatron-LM and attention kernels of its time.
+Framework usual_framework(Sharding sharding);
+bool usual_transformer_engine(Framework framework, model::Attention attention);
 std::string to_string(OffloadTarget target);
 std::string to_string(BackwardPrefetch prefetch);
 std::string to_string(Loss loss);

@@ -33,8 +33,8 @@ struct Protocol {
   double pipeline_bytes = 0;
   /// Whether all-reduces may use it; rings alone serve other operations.
   bool for_all_reduce = true;
-  /// Bytes of the chunks of all channels together, and time that a node of a broadcast needs to send them: it
-  /// has to have them before it passes them on.
+  /// Data in the chunks of all channels together, in bytes, and time that a node of a broadcast needs to send
+  /// them: it has to have them before it passes them on.
   double chunk_bytes = 0;
   Seconds chunk_time = 0;
 };

@@ -79,7 +79,8 @@ Candidate candidate_of(const ParallelPlan& plan) {
           plan.sharding,         plan.context_parallel,  plan.expert_parallel};
 }
 
-ParallelPlan applied(const Candidate& candidate, ParallelPlan plan) {
+ParallelPlan applied(const Candidate& candidate, const Base& base) {
+  ParallelPlan plan = base.plan;
   const bool same_pipeline = candidate.pipeline_parallel == plan.pipeline_parallel &&
                              candidate.virtual_pipeline == plan.virtual_pipeline;
   if (!same_pipeline) plan.pipeline_layout.clear();
@@ -101,6 +102,9 @@ ParallelPlan applied(const Candidate& candidate, ParallelPlan plan) {
   plan.context_parallel = candidate.context_parallel;
   plan.expert_parallel = candidate.expert_parallel;
   if (plan.expert_tensor_parallel > 1) plan.expert_tensor_parallel = candidate.tensor_parallel;
+  if (base.is_open("software.framework")) plan.framework = plan::usual_framework(plan.sharding);
+  if (base.is_open("software.transformer_engine"))
+    plan.transformer_engine = plan::usual_transformer_engine(plan.framework, base.model.attention);
   return plan;
 }
 
@@ -111,7 +115,7 @@ std::vector<std::string> overrides_for(const Candidate& candidate, const Base& b
   overrides.set("plan.tensor_parallel", candidate.tensor_parallel, plan.tensor_parallel);
   overrides.set("plan.context_parallel", candidate.context_parallel, plan.context_parallel);
   overrides.set("plan.expert_parallel", candidate.expert_parallel, plan.expert_parallel);
-  overrides.set("plan.expert_tensor_parallel", applied(candidate, plan).expert_tensor_parallel,
+  overrides.set("plan.expert_tensor_parallel", applied(candidate, base).expert_tensor_parallel,
                 plan.expert_tensor_parallel);
   overrides.set("plan.pipeline_parallel", candidate.pipeline_parallel, plan.pipeline_parallel);
   overrides.set("plan.virtual_pipeline", candidate.virtual_pipeline, plan.virtual_pipeline);
@@ -121,7 +125,7 @@ std::vector<std::string> overrides_for(const Candidate& candidate, const Base& b
   if (base.is_open("plan.global_batch_size"))
     overrides.add(assignment("plan.global_batch_size", plan.global_batch_size));
   if (!base.is_open("plan.gradient_accumulation"))
-    overrides.set("plan.gradient_accumulation", applied(candidate, plan).micro_batches(),
+    overrides.set("plan.gradient_accumulation", applied(candidate, base).micro_batches(),
                   plan.micro_batches());
   overrides.fix("plan.schedule", plan::to_string(candidate.schedule), plan::to_string(plan.schedule));
   if (candidate.sequence_parallel != plan.sequence_parallel)
@@ -130,7 +134,7 @@ std::vector<std::string> overrides_for(const Candidate& candidate, const Base& b
     overrides.add("plan.recompute=" + recompute_value(candidate.recompute.recompute));
   if (candidate.sharding != plan.sharding)
     overrides.add("plan.sharding=" + plan::to_string(candidate.sharding));
-  if (applied(candidate, plan).pipeline_layout.size() != plan.pipeline_layout.size())
+  if (applied(candidate, base).pipeline_layout.size() != plan.pipeline_layout.size())
     overrides.add("plan.pipeline_layout=[]");
   return overrides.take();
 }

@@ -48,10 +48,11 @@ struct Base {
 /// The configuration's own plan as a candidate.
 Candidate candidate_of(const plan::ParallelPlan& plan);
 
-/// A plan with the candidate's settings. A written layout of layers belongs to its own pipeline, and what is
+/// The plan of a configuration with the candidate's settings. A framework that is left open follows its
+/// sharding, as in a configuration. A written layout of layers belongs to its own pipeline, and what is
 /// written with a stage of sharding (group, units, offload) to that; both are left out for others. Experts
 /// that all tensor-parallel ranks share are shared by those of the candidate.
-plan::ParallelPlan applied(const Candidate& candidate, plan::ParallelPlan plan);
+plan::ParallelPlan applied(const Candidate& candidate, const Base& base);
 
 /// The `--set` overrides that turn a configuration into the candidate; none for its own plan. What a value
 /// that is left open follows from other keys stays open.

@@ -128,7 +128,7 @@ class Explorer {
 
  private:
   bool is_legal(const Candidate& candidate) const {
-    return plan::check(applied(candidate, base_.plan), base_.model, base_.cluster).empty();
+    return plan::check(applied(candidate, base_), base_.model, base_.cluster).empty();
   }
 
   /// Keeps the first legal one of some plans, in order of their distance.

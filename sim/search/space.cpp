@@ -139,7 +139,7 @@ class Enumerator {
 
   void consider() {
     ++result_.considered;
-    const Problems problems = plan::check(applied(at_, base_.plan), base_.model, base_.cluster);
+    const Problems problems = plan::check(applied(at_, base_), base_.model, base_.cluster);
     if (problems.empty()) {
       result_.legal.push_back(at_);
       return;

@@ -65,7 +65,8 @@ Case random_case() {
       pipeline > 1 && plan.framework != Framework::kFsdp
           ? *rc::gen::element(Sharding::kNone, Sharding::kZero1)
           : *rc::gen::element(Sharding::kNone, Sharding::kZero1, Sharding::kZero2, Sharding::kZero3);
-  if (plan.works_by_units() && plan.splits_backward()) plan.schedule = plan::ScheduleKind::kOneFOneB;
+  const bool one_by_one = plan.splits_backward() || plan.framework != Framework::kFsdp;
+  if (plan.works_by_units() && one_by_one) plan.schedule = plan::ScheduleKind::kOneFOneB;
   plan.units.layers = *rc::gen::inRange(1, 4);
   plan.recompute.granularity =
       *rc::gen::element(plan::RecomputeGranularity::kNone, plan::RecomputeGranularity::kSelective,

@@ -223,7 +223,7 @@ TEST(ShardedUnits, SlowComputingWhileTheyGather) {
   };
   const Seconds gathering = 0.75 * 2.0 * static_cast<double>(kLayer) / 1e12;
   const auto beside = [&](BytesPerSecond rate) {
-    return seconds(beside_forward_transfers(alone, plan, layer, {rate}, kernels));
+    return seconds(beside_forward_transfers(alone, plan, layer, {{rate}, {rate}}, kernels));
   };
   EXPECT_NEAR(beside(1e12) - seconds(alone), gathering / 4, 1e-15);
   // Over a slow network all of it runs beside a gather.
@@ -283,6 +283,16 @@ TEST(ShardedUnits, OfAPipelineGatherAgainWhatForwardDropped) {
   };
   EXPECT_EQ(gathers(0), kStageLayers * 4);
   EXPECT_EQ(gathers(1), kStageLayers * 4);
+}
+
+/// Stages without embedding or head have no root.
+TEST(ShardedUnits, OfAStageInTheMiddleAreItsLayers) {
+  ParallelPlan plan = split_plan({1, 4, 1, 4}, 4);
+  plan.sharding = Sharding::kZero2;
+  plan.framework = plan::Framework::kFsdp;
+  std::vector<Transfer> expected(2, kGatherLayer);
+  expected.insert(expected.end(), 2, kScatterLayer);
+  EXPECT_EQ(transfers_of_stage(plan, 1), expected);
 }
 
 TEST(ShardedUnits, OfAPipelineAreThoseOfEachChunk) {
@@ -345,6 +355,47 @@ TEST(ShardedUnits, GatherExpertsFromTheRanksThatHoldThem) {
   EXPECT_EQ(tests::of(profile.at_end, MemoryCategory::kOptimizerState), static_cast<Bytes>(8.0 * sharded));
   EXPECT_EQ(tests::of(profile.at_end, MemoryCategory::kParameters), static_cast<Bytes>(4.0 * sharded));
   EXPECT_EQ(tests::of(profile.at_end, MemoryCategory::kGradients), static_cast<Bytes>(4.0 * sharded));
+}
+
+/// One data-parallel rank, whose experts are shared by the four tensor-parallel ranks in pairs: nothing but
+/// experts is gathered and scattered, and their state is halved.
+TEST(ShardedUnits, GatherExpertsThatTensorParallelRanksShare) {
+  model::ModelSpec model = gpt({2});
+  model.dropout = 0;
+  model.attention = model::Attention::kFlash;
+  model.experts.count = 8;
+  model.experts.per_token = 2;
+  model.experts.intermediate_size = 1024;
+  ParallelPlan plan = split_plan({4, 1, 1, 1});
+  plan.framework = plan::Framework::kFsdp;
+  plan.sequence_parallel = true;
+  plan.expert_tensor_parallel = 1;
+  plan.expert_parallel = 2;
+  plan.sharding = Sharding::kZero3;
+  const Program program = programs_of(model, plan).front();
+  EXPECT_TRUE(tests::collectives(program, Stream::kData, GroupKind::kData).empty());
+  const auto experts = tests::collectives(program, Stream::kData, GroupKind::kExpertData);
+  // Of two layers: gathered forward and backward, and scattered.
+  EXPECT_EQ(experts.size(), 2U * 3U);
+}
+
+/// With GPipe's schedule the first unit of a later forward is not gathered before that forward begins.
+TEST(ShardedUnits, GatherTheFirstUnitWhenItsForwardBegins) {
+  ParallelPlan plan = sharded_plan(Sharding::kZero3, 2);
+  plan.schedule = plan::ScheduleKind::kGpipe;
+  plan.framework = plan::Framework::kFsdp;
+  plan.units = {1, 0, 1, plan::BackwardPrefetch::kNone};
+  const Program program = programs_of(gpt({1}), plan).front();
+  int waits = 0;
+  int gathers = 0;
+  for (const Instruction& each : program.stream(Stream::kData)) {
+    waits += each.op == program::Opcode::kWait ? 1 : 0;
+    if (each.op != program::Opcode::kCollective || each.collective != CollectiveOp::kAllGather) continue;
+    // Of the root and of the layer in the first forward, of the layer in the second.
+    if (++gathers == 3) break;
+  }
+  EXPECT_EQ(gathers, 3);
+  EXPECT_EQ(waits, 2);
 }
 
 }  // namespace

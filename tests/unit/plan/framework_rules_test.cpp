@@ -20,6 +20,7 @@ ParallelPlan sharded(Framework framework, Sharding sharding, std::int64_t stages
   ParallelPlan plan = tests::small_plan(8, 1, stages, 1);
   plan.framework = framework;
   plan.sharding = sharding;
+  if (framework == Framework::kInternEvo) plan.gradient_bytes = 2;
   return plan;
 }
 
@@ -29,12 +30,16 @@ TEST(FrameworkRules, KnowWhatInternEvoHasNot) {
   ParallelPlan plan = sharded(Framework::kInternEvo, Sharding::kZero2);
   plan.overlap_parameter_gather = true;
   plan.lora.rank = 8;
+  plan.optimizer = Optimizer::kLion;
+  plan.gradient_bytes = 4;
   const Texts found = problems(plan);
   const std::string evo = " is not InternEvo's (software.framework: internevo); legal here: ";
   for (const std::string& text :
        {"plan.sharding: zero2" + evo + "none, zero1 or zero3",
         "plan.overlap_parameter_gather: true, for parameters that are broadcast and waited for," + evo +
             "false",
+        "plan.optimizer: lion" + evo + "adam",
+        "plan.gradient_dtype: fp32, for gradients that are kept in compute precision," + evo + "bf16",
         "plan.lora: low-rank adaptation" + evo + "no adapters, or another framework"}) {
     EXPECT_NE(std::find(found.begin(), found.end(), text), found.end()) << text;
   }
@@ -46,7 +51,7 @@ TEST(FrameworkRules, ShardParametersInAPipelineWithFsdpAlone) {
   EXPECT_EQ(
       problems(sharded(Framework::kDeepSpeed, Sharding::kZero3, 2)),
       Texts{"plan.sharding: zero3 with pipeline_parallel 2 is FSDP's, and software.framework is deepspeed, "
-            "whose stages would reduce gradients in every micro-batch; legal here: none or zero1, or "
+            "which would reduce gradients in every micro-batch; legal here: none or zero1, or "
             "pipeline_parallel 1, or software.framework: fsdp"});
 }
 

@@ -109,7 +109,7 @@ TEST(Space, SetsTheExpertsOfACandidate) {
   base.plan.data_parallel = 2;
   Candidate candidate = candidate_of(base.plan);
   candidate.expert_parallel = 2;
-  EXPECT_EQ(applied(candidate, base.plan).expert_parallel, 2);
+  EXPECT_EQ(applied(candidate, base).expert_parallel, 2);
   EXPECT_EQ(overrides_for(candidate, base), std::vector<std::string>{"plan.expert_parallel=2"});
   // Ranks that share an expert are those that share a layer.
   candidate.tensor_parallel = 4;
@@ -126,7 +126,7 @@ TEST(Space, SetsTheContextOfACandidate) {
   Candidate candidate = candidate_of(base.plan);
   candidate.context_parallel = 4;
   candidate.data_parallel = 1;
-  EXPECT_EQ(applied(candidate, base.plan).context_parallel, 4);
+  EXPECT_EQ(applied(candidate, base).context_parallel, 4);
   EXPECT_EQ(overrides_for(candidate, base).front(), "plan.context_parallel=4");
 }
 
@@ -190,7 +190,7 @@ TEST(Space, TakesZeroBubbleSchedulesThatAreNamed) {
   const Enumeration found = enumerate(space, tiny());
   std::int64_t zero_bubble = 0;
   for (const Candidate& candidate : found.legal) {
-    const bool splits = applied(candidate, tiny().plan).splits_backward();
+    const bool splits = applied(candidate, tiny()).splits_backward();
     EXPECT_TRUE(splits || candidate.pipeline_parallel == 1);
     zero_bubble += splits ? 1 : 0;
   }
