@@ -126,7 +126,7 @@ void read_software(Section& top, Experiment& experiment) {
   std::optional<Section> section = top.mapping("software", false);
   if (!section) return;
   const std::string usual = to_string(plan::usual_framework(plan.sharding));
-  plan.framework = section->defaulted("framework", as_choice(kFrameworks), usual.c_str());
+  plan.framework = section->defaulted("framework", as_choice(kFrameworks), usual);
   const bool current = plan::usual_transformer_engine(plan.framework, experiment.model.attention);
   plan.transformer_engine = section->defaulted("transformer_engine", as_flag(), current ? "true" : "false");
   plan.launch = section->defaulted("launch", as_choice(kLaunches), "eager");
