@@ -280,9 +280,9 @@ void ShardedUnits::after_backward(std::int64_t layer) {
 void ShardedUnits::end_backward() {
   if (!active_) return;
   // The embedding's gradient comes last, and that of the head waits for it.
-  if (adds_up_) add_up(root_);
-  if (adds_up_ && !completes_) return;
   if (adds_up_) {
+    add_up(root_);
+    if (!completes_) return;
     for (std::int64_t unit = units() - 1; unit >= 0; --unit) {
       scatter(at(unit));
       drop(at(unit));

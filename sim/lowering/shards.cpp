@@ -27,13 +27,14 @@ std::int64_t share_of(std::int64_t count, std::int64_t ranks) {
 std::vector<std::vector<std::int64_t>> dealt_out(const Owned& owned) {
   std::vector<std::int64_t> weights = owned.weights;
   std::sort(weights.begin(), weights.end(), std::greater<>());
-  std::vector<std::vector<std::int64_t>> owners(static_cast<std::size_t>(owned.ranks));
+  // With more ranks than weights each weight has a rank to itself.
+  std::vector<std::vector<std::int64_t>> owners(
+      std::min(static_cast<std::size_t>(owned.ranks), weights.size()));
   for (const std::int64_t weight : weights) {
     std::min_element(owners.begin(), owners.end(), [](const auto& a, const auto& b) {
       return sum(a) < sum(b);
     })->push_back(weight);
   }
-  std::erase_if(owners, [](const auto& parts) { return parts.empty(); });
   return owners;
 }
 
