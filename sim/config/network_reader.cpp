@@ -375,11 +375,12 @@ void read_intra_node(Section& cluster, ClusterSpec& spec) {
   read_ll(*section, link);
   link.ll128_latency = section->optional("ll128_latency", as_quantity(Dimension::kTime, kTime)).value_or(0);
   link.phase_copy = section->optional("phase_copy", as_number({0.0, 10.0, true})).value_or(0);
-  link.all_to_all_efficiency =
-      section->optional("all_to_all_efficiency", as_number({0.0, 1.0, true})).value_or(0);
   if (spec.intra_node_kind == IntraNodeKind::kSwitch || spec.intra_node_kind == IntraNodeKind::kLinks)
     link.nvls_bandwidth =
         section->optional("nvls_bandwidth", as_quantity(Dimension::kRate, kRateRange)).value_or(0);
+  if (spec.intra_node_kind == IntraNodeKind::kSwitch)
+    link.all_to_all_efficiency =
+        section->optional("all_to_all_efficiency", as_number(kEfficiency)).value_or(0);
   if (spec.intra_node_kind == IntraNodeKind::kPcie) read_pcie_tree(*section, spec);
   if (spec.intra_node_kind == IntraNodeKind::kMesh) read_mesh(*section, spec);
   section->finish();
