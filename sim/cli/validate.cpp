@@ -323,14 +323,13 @@ Evaluation evaluate(const std::string& folder, const EvaluationOptions& options)
         bar.update(static_cast<double>(++done) / static_cast<double>(rows.size()));
       });
   bar.clear();
-  std::stable_sort(evaluation.comparisons.begin(), evaluation.comparisons.end(),
-                   [](const Comparison& a, const Comparison& b) {
-                     return std::tie(a.family, a.id) < std::tie(b.family, b.id);
-                   });
-  std::stable_sort(evaluation.skipped.begin(), evaluation.skipped.end(),
-                   [](const validation::Skipped& a, const validation::Skipped& b) {
-                     return std::tie(a.family, a.id) < std::tie(b.family, b.id);
-                   });
+  // Results come in the order in which workers have ended.
+  const auto by_row = [](const auto& a, const auto& b) {
+    return std::tie(a.family, a.id) < std::tie(b.family, b.id);
+  };
+  std::stable_sort(evaluation.comparisons.begin(), evaluation.comparisons.end(), by_row);
+  std::stable_sort(evaluation.fits.begin(), evaluation.fits.end(), by_row);
+  std::stable_sort(evaluation.skipped.begin(), evaluation.skipped.end(), by_row);
   merge_same(evaluation.problems);
   evaluation.wall_time = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return evaluation;

@@ -79,8 +79,6 @@ std::vector<FamilyFits> family_fits(const Evaluation& evaluation) {
   std::vector<FamilyFits> result(by_family.size());
   std::transform(by_family.begin(), by_family.end(), result.begin(),
                  [](const auto& entry) { return entry.second; });
-  // Rows come in the order in which workers have ended.
-  for (FamilyFits& family : result) std::sort(family.wrong.begin(), family.wrong.end());
   return result;
 }
 
