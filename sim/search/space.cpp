@@ -113,8 +113,10 @@ class Enumerator {
     const bool open = base_.is_open("plan.sequence_parallel") && at_.tensor_parallel > 1;
     const std::vector<bool> usual_sequence = {open || base_.plan.sequence_parallel};
     const std::vector<RecomputeChoice> usual = usual_recomputation(base_.model);
-    const std::vector<Sharding> shardings = {Sharding::kNone, Sharding::kZero1, Sharding::kZero2,
-                                             Sharding::kZero3};
+    std::vector<Sharding> shardings = {Sharding::kNone, Sharding::kZero1};
+    // Megatron-LM gathers no parameters in a pipeline, so that must be named.
+    if (at_.pipeline_parallel == 1 || base_.plan.framework == plan::Framework::kFsdp)
+      shardings.insert(shardings.end(), {Sharding::kZero2, Sharding::kZero3});
     for (const bool sequence : given_or(space_.sequence_parallel, usual_sequence)) {
       at_.sequence_parallel = sequence;
       for (const Sharding sharding : given_or(space_.sharding, shardings)) {

@@ -56,7 +56,7 @@ struct Enumeration {
 /// - sequence_parallel: true with tensor parallelism if the configuration leaves it open, else as it says;
 /// - recompute: none, selective, attention with norms and activations, attention with the MLP (and experts),
 ///   full, and as few layers as make the plan fit;
-/// - sharding: none, zero1, zero2, zero3.
+/// - sharding: none, zero1; without a pipeline, or if the configuration is FSDP's, zero2, zero3.
 ///
 /// The configuration's own plan is in it only if its settings are. Legal is what plan::check accepts.
 Enumeration enumerate(const Space& space, const Base& base);

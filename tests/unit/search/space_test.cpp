@@ -130,12 +130,20 @@ TEST(Space, SetsTheContextOfACandidate) {
   EXPECT_EQ(overrides_for(candidate, base).front(), "plan.context_parallel=4");
 }
 
-/// The same 27 in six ways to recompute and four to shard. ZeRO-2 and 3 need one stage: 1 + 2 + 3 splits of
-/// the 25 have that, all 25 are legal without sharding and with ZeRO-1.
+/// The same 27 in six ways to recompute and two to shard, none and ZeRO-1, with which 25 are legal. 1 + 2 + 3
+/// of them have one stage, and can be sharded with ZeRO-2 and ZeRO-3, too; with FSDP all can.
 TEST(Space, MultipliesByRecomputationAndSharding) {
   const Enumeration found = enumerate({}, tiny());
-  EXPECT_EQ(found.considered, 27 * 6 * 4);
+  EXPECT_EQ(found.considered, 27 * 6 * 2 + 6 * 6 * 2);
   EXPECT_EQ(found.legal.size(), static_cast<std::size_t>(25 * 6 * 2 + 6 * 6 * 2));
+  Base fsdp = tiny();
+  fsdp.plan.framework = plan::Framework::kFsdp;
+  EXPECT_EQ(enumerate({}, fsdp).considered, 27 * 6 * 4);
+  EXPECT_EQ(enumerate({}, fsdp).legal.size(), static_cast<std::size_t>(25 * 6 * 4));
+  // Named, they are tried in pipelines, too, and bring FSDP along where the framework is open.
+  Base open = tiny();
+  open.open_keys.emplace_back("software.framework");
+  EXPECT_EQ(enumerate(only({"sharding=zero3"}), open).legal.size(), static_cast<std::size_t>(25 * 6));
 }
 
 TEST(Space, HasNoCandidateTwice) {
