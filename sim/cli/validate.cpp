@@ -25,7 +25,6 @@ namespace trainsim::cli {
 
 namespace {
 
-using validation::Comparison;
 using validation::Evaluation;
 using validation::Role;
 using validation::Row;
