@@ -22,7 +22,7 @@ Interruption::Interruption() {
   received = 0;
   struct sigaction action {};
   action.sa_handler = note;
-  // Workers get the signals of a terminal too; no reading or writing of theirs may fail for that.
+  // No reading or writing may fail for a signal.
   action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
   for (const int number : kSignals) {
     struct sigaction old {};
@@ -44,6 +44,10 @@ Interruption::~Interruption() {
 
 int Interruption::signal() {
   return received;
+}
+
+void leave_interruptions_to_parent() {
+  for (const int number : kSignals) std::signal(number, SIG_IGN);
 }
 
 }  // namespace trainsim::cli

@@ -16,4 +16,8 @@ class Interruption {
   static int signal();
 };
 
+/// For a worker process: what a terminal or a batch system sends to all processes of a program is the
+/// parent's to answer, which ends its workers itself.
+void leave_interruptions_to_parent();
+
 }  // namespace trainsim::cli

@@ -13,7 +13,7 @@
 
 #include "sim/cli/auto_recompute.hpp"
 #include "sim/cli/candidate_pool.hpp"
-#include "sim/cli/interrupt.hpp"
+#include "sim/cli/interruption.hpp"
 #include "sim/cli/plan_base.hpp"
 #include "sim/cli/plan_trial.hpp"
 #include "sim/cli/search_limits.hpp"
@@ -141,7 +141,7 @@ class Search {
   void run(std::size_t tasks, const std::function<std::string(std::size_t)>& work,
            const std::function<void(std::size_t, const WorkResult&)>& receive) {
     run_forked(tasks, request_.workers, work, [&](std::size_t task, const WorkResult& result) {
-      if (InterruptGuard::interrupted()) throw Interrupted{};
+      if (Interruption::signal() != 0) throw Interrupted{};
       receive(task, result);
     });
   }

@@ -36,7 +36,7 @@ struct SearchRequest {
 using SearchProgress = std::function<void(double share, const std::string& done)>;
 
 /// The best plans of a configuration's model, cluster and batch. Throws InputError for a request that makes
-/// no sense. While InterruptGuard has noted Ctrl-C the search stops, and returns what it has as incomplete.
+/// no sense. Once Interruption has noted a signal the search stops, and returns what it has as incomplete.
 report::SearchReport search_plans(const SearchRequest& request, const SearchProgress& progress);
 
 }  // namespace trainsim::cli

@@ -18,6 +18,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "sim/cli/interruption.hpp"
+
 namespace trainsim::cli {
 
 namespace {
@@ -80,6 +82,7 @@ class Pool {
     if (process == 0) {
       // A worker whose parent was killed would go on for nobody.
       prctl(PR_SET_PDEATHSIG, SIGKILL);
+      leave_interruptions_to_parent();
       close(ends[0]);
       run_child(work_, task, ends[1]);
     }

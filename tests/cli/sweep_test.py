@@ -5,6 +5,7 @@ usage: sweep_test.py TRAINSIM
 """
 import csv
 import fcntl
+import itertools
 import json
 import os
 import pathlib
@@ -230,14 +231,17 @@ class Interruptions(Folder):
         self.assertEqual(path.read_text(), whole)
 
     def test_control_c_keeps_what_was_finished(self):
-        # A terminal sends it to the workers too.
-        process, messages = self.interrupt("rows.jsonl", signal.SIGINT, 15, send=os.killpg)
-        self.assertEqual(process.returncode, 130)
-        rows = self.rows("rows.jsonl")
-        self.assertIn(f"interrupted after {rows} of 120 points; the same command with --resume goes on with", messages)
-        self.assertTrue((self.folder / "rows.jsonl").read_text().endswith("}\n"))
-        self.expect(0, BUBBLE, *MANY, "-o", self.path("rows.jsonl"), "--resume")
-        self.assertEqual((self.folder / "rows.jsonl").read_text(), self.whole("jsonl"))
+        # A terminal sends it to the workers too, whatever they are about; a batch system's end does the same.
+        whole = self.whole("jsonl")
+        for count, (number, code) in itertools.product(range(1, 16, 2), ((signal.SIGINT, 130), (signal.SIGTERM, 143))):
+            name = f"rows{count}-{code}.jsonl"
+            process, messages = self.interrupt(name, number, count, send=os.killpg)
+            self.assertEqual(process.returncode, code)
+            rows = self.rows(name)
+            self.assertIn(f"interrupted after {rows} of 120 points; the same command with --resume goes on", messages)
+            self.assertEqual((self.folder / name).read_text(), "".join(whole.splitlines(keepends=True)[:rows]))
+        self.expect(0, BUBBLE, *MANY, "-o", self.path(name), "--resume")
+        self.assertEqual((self.folder / name).read_text(), whole)
 
     def test_termination_is_as_control_c(self):
         process, messages = self.interrupt("rows.csv", signal.SIGTERM, 10)

@@ -11,7 +11,7 @@
 #include "sim/cli/commands/factories.hpp"
 #include "sim/cli/exit_code.hpp"
 #include "sim/cli/formatted.hpp"
-#include "sim/cli/interrupt.hpp"
+#include "sim/cli/interruption.hpp"
 #include "sim/cli/output_file.hpp"
 #include "sim/cli/plan_search.hpp"
 #include "sim/cli/progress_bar.hpp"
@@ -77,7 +77,7 @@ class SearchCommand : public Command {
     OutputFile output(common_.output);
     report_.open();
     ProgressBar bar(!common_.quiet);
-    const InterruptGuard guard;
+    const Interruption interruption;
     const report::SearchReport report =
         search_plans(request_, [&bar](double share, const std::string& done) { bar.update(share, done); });
     bar.clear();

@@ -25,6 +25,28 @@ using program::Instruction;
 using program::Opcode;
 using program::Stream;
 
+/// While it lives Ctrl-C is held back; after that it does what it did before.
+class KeptInterrupt {
+ public:
+  KeptInterrupt() {
+    sigset_t interrupt{};
+    sigemptyset(&interrupt);
+    sigaddset(&interrupt, SIGINT);
+    pthread_sigmask(SIG_BLOCK, &interrupt, &mask_);
+    sigaction(SIGINT, nullptr, &action_);
+  }
+  KeptInterrupt(const KeptInterrupt&) = delete;
+  KeptInterrupt& operator=(const KeptInterrupt&) = delete;
+  ~KeptInterrupt() {
+    sigaction(SIGINT, &action_, nullptr);
+    pthread_sigmask(SIG_SETMASK, &mask_, nullptr);
+  }
+
+ private:
+  sigset_t mask_{};
+  struct sigaction action_ {};
+};
+
 /// Lets one actor wait until another says go. A permit given early is kept.
 class Parker {
  public:
@@ -310,6 +332,12 @@ Shared make_shared_state(const program::Job& job, const ExecutorOptions& options
   return shared;
 }
 
+/// SimGrid's engine takes Ctrl-C over to print its actors; what Ctrl-C does is for our caller to say.
+sg4::Engine make_engine(int& count, char** arguments) {
+  const KeptInterrupt kept;
+  return sg4::Engine(&count, arguments);
+}
+
 class SimgridExecutor : public Executor {
  public:
   explicit SimgridExecutor(ExecutorOptions options) : options_(std::move(options)) {}
@@ -328,9 +356,7 @@ program::Timeline SimgridExecutor::run(const program::Job& job) {
   for (std::string& word : words) arguments.push_back(word.data());
   int count = static_cast<int>(arguments.size());
   arguments.push_back(nullptr);
-  sg4::Engine engine(&count, arguments.data());
-  // SimGrid catches Ctrl-C to print its actors; ours should simply end.
-  std::signal(SIGINT, SIG_DFL);
+  sg4::Engine engine = make_engine(count, arguments.data());
   const Platform platform(job);
   program::Timeline timeline;
   Shared shared = make_shared_state(job, options_, platform, timeline);
