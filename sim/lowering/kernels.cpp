@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "sim/lowering/layer_tape.hpp"
+
 namespace trainsim::lowering {
 
 namespace {
@@ -10,6 +12,9 @@ namespace {
 /// Bytes per logit of a cross-entropy in single kernels: fp32 copy (2+4), maximum (4), subtract (4+4),
 /// exponential (4+4), sum (4), divide (4+4).
 constexpr double kLossPasses = 38.0;
+/// Bytes per logit of its backward in PyTorch's loss of shared logits: clear (4), exponential (4+4), add
+/// (4+4+4), multiply (4+4) and cast to the compute precision (4+2).
+constexpr double kParallelLossGradientPasses = 38.0;
 /// The same of PyTorch's log-softmax without gradient: fp32 copy (2+4), two reads and a write (3*4).
 constexpr double kMetricPasses = 18.0;
 
@@ -243,7 +248,7 @@ Kernels KernelBook::embedding_backward() const {
 Kernels KernelBook::loss_forward() const {
   const auto n = static_cast<double>(shapes_.tokens * shapes_.vocab);
   Kernels kernels;
-  if (plan_.fusion == plan::Fusion::kCompiled) {
+  if (plan_.fusion == plan::Fusion::kCompiled && !has_parallel_loss(plan_)) {
     kernels.push_back(kernels_.stream("softmax cross-entropy", n * 14.0, 2));
   } else if (plan_.loss == plan::Loss::kFused) {
     // Logits are read twice, for their statistics and for the gradient that is written in their place.
@@ -262,6 +267,8 @@ Kernels KernelBook::loss_backward() const {
   // The gradient is there, and is scaled.
   if (plan_.loss == plan::Loss::kFused && plan_.fusion != plan::Fusion::kCompiled)
     return {kernels_.stream("softmax cross-entropy backward", n * 2.0 * kernels_.element_bytes())};
+  if (has_parallel_loss(plan_))
+    return {kernels_.stream("softmax cross-entropy backward", n * kParallelLossGradientPasses, 5)};
   // Scale the saved softmax in place (4+4) and cast it to the compute precision (4+2).
   return {kernels_.stream("softmax cross-entropy backward", n * 14.0, 3)};
 }

@@ -346,18 +346,31 @@ void add_loss_in_place(Tape& tape, TensorId logits, Bytes elements) {
 }
 
 /// PyTorch's cross-entropy: an fp32 copy, its log-softmax, which is kept; backward makes an fp32 gradient of
-/// the log-softmax and one of the copy.
-void add_loss_of_pytorch(Tape& tape, TensorId logits, Bytes elements) {
+/// the log-softmax and one of the copy. Of shared logits the difference to the maximum is a tensor, which
+/// lies beside its exponential and then beside the log-softmax; and backward adds the exponential, a tensor
+/// too.
+void add_loss_of_pytorch(Tape& tape, TensorId logits, Bytes elements, bool shared) {
   const TensorId copy = tape.tensor("logits in fp32", 4 * elements, MemoryCategory::kLogits);
   const TensorId softmax = tape.kept_as("log-softmax of the logits", 4 * elements, MemoryCategory::kLogits);
   tape.add({"logits to fp32", {logits}, {}, {copy}, {}, {}, {}, {}});
-  tape.add({"log-softmax", {copy}, {}, {softmax}, {softmax}, {}, {}, {}});
+  Operation operation{"log-softmax", {copy}, {}, {softmax}, {softmax}, {}, {}, {}};
+  if (shared) {
+    operation.forward_buffers.push_back(
+        tape.tensor("logits less their maximum", 4 * elements, MemoryCategory::kLogits));
+    operation.backward_buffers.push_back(tape.tensor("softmax of the logits in fp32", 4 * elements));
+  }
+  tape.add(std::move(operation));
   const TensorId loss = tape.tensor("loss", 0);
   // The training loop holds on to the logits until it has the loss.
   tape.add({"loss", {softmax}, {}, {loss}, {}, {}, {}, {}, {logits}});
 }
 
 }  // namespace
+
+bool has_parallel_loss(const plan::ParallelPlan& plan) {
+  return plan.framework == plan::Framework::kFsdp && plan.tensor_parallel > 1 &&
+         plan.loss == plan::Loss::kStandard;
+}
 
 Tape head_tape(const model::ModelSpec& model, const plan::ParallelPlan& plan) {
   const Shapes shapes(model, plan);
@@ -396,7 +409,7 @@ Tape head_tape(const model::ModelSpec& model, const plan::ParallelPlan& plan) {
   if (plan.framework == plan::Framework::kMegatron) {
     add_loss_in_place(tape, logits, elements);
   } else {
-    add_loss_of_pytorch(tape, logits, elements);
+    add_loss_of_pytorch(tape, logits, elements, has_parallel_loss(plan));
   }
   return tape;
 }

@@ -14,6 +14,9 @@ Tape layer_tape(const model::ModelSpec& model, const plan::ParallelPlan& plan,
                 model::LayerKind kind = model::LayerKind::kDense);
 /// The same before the first layer: lookup, positions and dropout.
 Tape embedding_tape(const model::ModelSpec& model, const plan::ParallelPlan& plan);
+/// Whether cross-entropy is PyTorch's of logits that tensor-parallel ranks share
+/// (torch.distributed.tensor.parallel.loss_parallel), written in single operations that nothing compiles.
+bool has_parallel_loss(const plan::ParallelPlan& plan);
 /// The same behind the last layer: final norm, logits and loss.
 Tape head_tape(const model::ModelSpec& model, const plan::ParallelPlan& plan);
 

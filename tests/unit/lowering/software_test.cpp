@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // What software settings change in the kernels of a layer: bytes and launches by hand, from
 // docs/modelling.md.
+#include <algorithm>
 #include <string>
+#include <utility>
 
 #include <gtest/gtest.h>
 
 #include "sim/lowering/emitter.hpp"
 #include "sim/lowering/layer.hpp"
+#include "sim/lowering/layer_tape.hpp"
 #include "tests/unit/lowering/support.hpp"
 
 namespace trainsim::lowering {
@@ -87,6 +90,39 @@ TEST(Software, StandardAttentionCopiesItsTensors) {
 }
 
 /// Sums of a pass registered for a plan: the host's time for launching it.
+/// The most that a trace holds at once of what is made in fp32 of each logit.
+Bytes logits_of(const Tape& tape, const MemoryTrace& trace, Bytes kept) {
+  const auto is_of_logits = [](const std::string& name) {
+    const auto has = [&name](const char* word) { return name.find(word) != std::string::npos; };
+    return has("logits") && (has("fp32") || has("softmax") || has("maximum"));
+  };
+  Bytes now = kept;
+  Bytes most = now;
+  for (const MemoryChange& change : trace) {
+    if (!is_of_logits(tape.text(change.name))) continue;
+    now += change.allocates ? change.bytes : -change.bytes;
+    most = std::max(most, now);
+  }
+  return most;
+}
+
+/// Copy and log-softmax, then that with two gradients: 8 and 12 bytes of each logit in fp32. Where ranks
+/// share the logits PyTorch's loss is written in Python, with one tensor more each time.
+TEST(Software, PyTorchsLossOfSharedLogitsHoldsOneTensorMore) {
+  for (const auto& [framework, tensors] :
+       {std::pair{plan::Framework::kFsdp, Bytes{1}}, std::pair{plan::Framework::kDeepSpeed, Bytes{0}}}) {
+    ParallelPlan plan = split_plan({2, 1, 1, 1});
+    plan.framework = framework;
+    const Tape tape = head_tape(gpt({}), plan);
+    const Bytes logits = 256 * 8192 / 2;
+    EXPECT_EQ(logits_of(tape, tape.forward(), 0), (8 + 4 * tensors) * logits);
+    EXPECT_EQ(logits_of(tape, tape.backward(), 4 * logits), (12 + 4 * tensors) * logits);
+    plan.tensor_parallel = 1;
+    const Tape whole = head_tape(gpt({}), plan);
+    EXPECT_EQ(logits_of(whole, whole.forward(), 0), 8 * 2 * logits);
+  }
+}
+
 Seconds launch_seconds(const ParallelPlan& plan) {
   hardware::GpuSpec gpu = tests::round_cluster().gpu;
   const cost::KernelModel kernels = kernel_model(gpu, plan);
