@@ -388,6 +388,7 @@ plan::StageProfile read_times(Section& section) {
   times.weight = section.optional("weight", as_quantity(Dimension::kTime)).value_or(0);
   if (times.weight > times.backward && times.backward > 0)
     section.fail("weight", "weight gradients are a part of backward, and can't take longer than that");
+  times.optimizer = section.optional("optimizer", as_quantity(Dimension::kTime)).value_or(0);
   section.finish();
   return times;
 }

@@ -50,6 +50,7 @@ bool contains(const std::vector<Stretch>& stretches, double time) {
 struct StepKernels {
   std::vector<Stretch> forward;
   std::vector<Stretch> backward;
+  std::vector<Stretch> optimizer;
   std::vector<Stretch> all;
 };
 
@@ -93,6 +94,8 @@ class Sorter {
         steps[step].backward.push_back(kernel.time);
       } else if (launch->second.time < last_backward_[step]) {
         steps[step].forward.push_back(kernel.time);
+      } else {
+        steps[step].optimizer.push_back(kernel.time);
       }
     }
     return steps;
@@ -198,7 +201,8 @@ Measurement read_kineto_trace(const std::string& text, const InnerGroups& inner)
   double idle = 0;
   for (const StepKernels& step : sorter.sorted()) {
     if (step.forward.empty() || step.backward.empty()) continue;
-    times.push_back({length(step.forward) * kMicro, length(step.backward) * kMicro});
+    times.push_back(
+        {length(step.forward) * kMicro, length(step.backward) * kMicro, length(step.optimizer) * kMicro});
     idle += idle_percent(step);
   }
   if (times.empty()) {

@@ -60,6 +60,24 @@ void take(const std::vector<std::string>& words, const std::array<std::string_vi
   }
 }
 
+/// Whether one of torchrun's names is among the words of a command, or behind its -m.
+bool is_torchrun(const std::vector<std::string>& words) {
+  return std::any_of(words.begin(), words.end(), [](const std::string& word) {
+    return word == "torchrun" || word.ends_with("/torchrun") || word == "torch.distributed.run" ||
+           word == "torch.distributed.launch";
+  });
+}
+
+/// Whether any command has one of the options, even with a value that nobody knows.
+template <std::size_t N>
+bool names(const std::vector<std::vector<std::string>>& commands,
+           const std::array<std::string_view, N>& options) {
+  return std::any_of(commands.begin(), commands.end(), [&options](const std::vector<std::string>& words) {
+    return std::any_of(options.begin(), options.end(),
+                       [&words](std::string_view option) { return option_value(words, option).has_value(); });
+  });
+}
+
 }  // namespace
 
 std::optional<std::int64_t> Launch::gpus() const {
@@ -78,6 +96,11 @@ Launch find_launch(const ShellScript& script) {
   for (std::size_t i = 0; i < kGpuOptions.size(); ++i) {
     for (const auto& words : commands)
       take(words, std::array<std::string_view, 1>{kGpuOptions[i]}, launch.gpus_per_node, launch.origin);
+  }
+  if (!names(commands, kNodeOptions) && std::any_of(commands.begin(), commands.end(), is_torchrun)) {
+    launch.nodes = 1;
+    launch.origin += launch.origin.empty() ? "" : ", ";
+    launch.origin += "one node, the default of torchrun";
   }
   return launch;
 }

@@ -18,7 +18,8 @@ struct Launch {
   std::string origin;
 };
 
-/// Nodes and GPUs per node as torchrun, torch.distributed.launch, srun, sbatch or deepspeed are given them.
+/// Nodes (torchrun's default is one) and GPUs per node as torchrun, torch.distributed.launch, srun, sbatch or
+/// deepspeed are given them.
 Launch find_launch(const ShellScript& script);
 
 }  // namespace trainsim::exchange

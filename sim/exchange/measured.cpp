@@ -16,12 +16,15 @@ namespace {
 
 StepTimes mean_of(const std::vector<StepTimes>& all) {
   StepTimes sum;
+  double optimizers = 0;
   for (const StepTimes& times : all) {
     sum.forward += times.forward;
     sum.backward += times.backward;
+    sum.optimizer += times.optimizer;
+    optimizers += times.optimizer > 0 ? 1 : 0;
   }
   const auto count = static_cast<double>(all.size());
-  return {sum.forward / count, sum.backward / count};
+  return {sum.forward / count, sum.backward / count, sum.optimizer / std::max(optimizers, 1.0)};
 }
 
 StepTimes mean_of_ranks(const Measurement& measured) {
@@ -128,7 +131,8 @@ std::string milliseconds(Seconds time) {
 std::string as_yaml(const StepTimes& step, std::int64_t micro_batches) {
   const auto parts = static_cast<double>(micro_batches);
   return "{forward: " + milliseconds(step.forward / parts) +
-         ", backward: " + milliseconds(step.backward / parts) + "}";
+         ", backward: " + milliseconds(step.backward / parts) +
+         (step.optimizer > 0 ? ", optimizer: " + milliseconds(step.optimizer) : "") + "}";
 }
 
 /// Times by stage, each the mean of its ranks; nothing where no rank of it was measured.
@@ -194,13 +198,17 @@ StepTimes median(const std::vector<StepTimes>& steps) {
   constexpr double half = 0.5;
   std::vector<Seconds> forward;
   std::vector<Seconds> backward;
+  std::vector<Seconds> optimizer;
   forward.reserve(steps.size());
   backward.reserve(steps.size());
+  optimizer.reserve(steps.size());
   for (const StepTimes& step : steps) {
     forward.push_back(step.forward);
     backward.push_back(step.backward);
+    if (step.optimizer > 0) optimizer.push_back(step.optimizer);
   }
-  return {quantile(std::move(forward), half), quantile(std::move(backward), half)};
+  const Seconds update = optimizer.empty() ? 0 : quantile(std::move(optimizer), half);
+  return {quantile(std::move(forward), half), quantile(std::move(backward), half), update};
 }
 
 Measurement joined(std::vector<Measurement> measurements) {

@@ -11,11 +11,13 @@
 
 namespace trainsim::exchange {
 
-/// Seconds that all micro-batches of one step take on one rank.
+/// Seconds that one step takes on one rank, all of its micro-batches.
 struct StepTimes {
   Seconds forward = 0;
   /// Weight gradients and recomputation included.
   Seconds backward = 0;
+  /// The optimizer's step without communication; 0 where nobody knows.
+  Seconds optimizer = 0;
 };
 
 /// What a log or a trace measured.
@@ -47,7 +49,7 @@ struct Measurement {
   std::vector<std::string> notes;
 };
 
-/// The median of step times, pass by pass; of at least one step.
+/// The median of step times, pass by pass; of at least one step. Of optimizers those count that are known.
 StepTimes median(const std::vector<StepTimes>& steps);
 
 /// Several measurements as one: all ranks of traces, or of logs, that the last file is one of. Of

@@ -2,6 +2,7 @@
 #include "sim/exchange/megatron_timers.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <optional>
@@ -22,12 +23,20 @@ using Ranks = Measurement::Ranks;
 constexpr std::string_view kForward = "forward-compute";
 constexpr std::string_view kBackward = "backward-compute";
 constexpr std::string_view kLoading = "batch-generator";
+constexpr std::string_view kUpdate = "optimizer-inner-step";
+/// What the timer "optimizer" holds besides the update and, with a distributed optimizer, the gathering of
+/// parameters.
+constexpr std::array<std::string_view, 5> kBesideUpdate = {
+    "optimizer-copy-to-main-grad", "optimizer-unscale-and-check-inf", "optimizer-clip-main-grad",
+    "optimizer-count-zeros", "optimizer-copy-main-to-model-params"};
 constexpr std::string_view kOldTitle = "time (ms)";
 constexpr Seconds kMilli = 1e-3;
 
 /// One printing of all timers: seconds by timer and rank (or place of a range).
 struct Printing {
   Ranks ranks = Ranks::kNamed;
+  /// Whether the optimizer left out a step of those that the printing is of.
+  bool skipped = false;
   std::map<std::string, std::map<std::int64_t, Seconds>, std::less<>> timers;
 };
 
@@ -48,7 +57,7 @@ std::vector<double> numbers(std::string_view text) {
 class Log {
  public:
   void read(std::string_view line) {
-    read_batch(line);
+    read_iteration(line);
     if (line.find("time across ranks (ms)") != std::string_view::npos) {
       begin(line.find("(min, max)") != std::string_view::npos ? Ranks::kRange : Ranks::kLongest);
     } else if (line.find("times across ranks (ms)") != std::string_view::npos) {
@@ -67,20 +76,24 @@ class Log {
 
  private:
   void begin(Ranks ranks) {
-    printings_.push_back({ranks, {}});
+    printings_.push_back({ranks, skipped_, {}});
     open_ = true;
   }
 
-  /// " iteration 10/ 100 | … | global batch size:   512 | …"
-  void read_batch(std::string_view line) {
-    constexpr std::string_view label = "global batch size:";
+  /// The number behind a label of " iteration 10/ 100 | … | global batch size:   512 | …".
+  static std::optional<double> labelled(std::string_view line, std::string_view label) {
     const std::size_t at = line.find(label);
-    if (at == std::string_view::npos) return;
+    if (at == std::string_view::npos) return std::nullopt;
     const std::vector<double> found =
         numbers(line.substr(at + label.size(), line.find('|', at) - at - label.size()));
+    return found.size() == 1 ? std::optional<double>(found[0]) : std::nullopt;
+  }
+
+  void read_iteration(std::string_view line) {
     constexpr double most = 1e9;
-    if (found.size() == 1 && found[0] >= 1 && found[0] < most)
-      global_batch_size_ = static_cast<std::int64_t>(found[0]);
+    if (const auto batch = labelled(line, "global batch size:"); batch && *batch >= 1 && *batch < most)
+      global_batch_size_ = static_cast<std::int64_t>(*batch);
+    if (const auto skipped = labelled(line, "number of skipped iterations:")) skipped_ = *skipped > 0;
   }
 
   /// " | forward-compute: 31.57 | backward-compute: 41.76 | …"
@@ -133,6 +146,7 @@ class Log {
   /// The timer whose ranks follow.
   std::string timer_;
   bool open_ = false;
+  bool skipped_ = false;
 };
 
 /// Whether a printing has both passes, of the same ranks.
@@ -143,6 +157,35 @@ bool is_complete(const Printing& printing) {
   return forward->second.size() == backward->second.size() &&
          std::equal(forward->second.begin(), forward->second.end(), backward->second.begin(),
                     [](const auto& a, const auto& b) { return a.first == b.first; });
+}
+
+/// A timer of one rank, 0 where it is not printed.
+Seconds timer_of(const Printing& printing, std::string_view name, std::int64_t rank) {
+  const auto timer = printing.timers.find(name);
+  if (timer == printing.timers.end()) return 0;
+  const auto time = timer->second.find(rank);
+  return time == timer->second.end() ? 0 : time->second;
+}
+
+/// The optimizer's step on one rank without gathering parameters; 0 where it is not known.
+Seconds optimizer_time(const Printing& printing, std::int64_t rank) {
+  if (printing.skipped) return 0;
+  Seconds sum = timer_of(printing, kUpdate, rank);
+  // Versions before 2022 have no timer of the update, and none of gathering inside of the whole.
+  if (sum == 0) return timer_of(printing, "optimizer", rank);
+  for (const std::string_view part : kBesideUpdate) sum += timer_of(printing, part, rank);
+  return sum;
+}
+
+/// In the optimizer ranks wait for each other's part of the gradients' norm; the one that waits least tells
+/// what it takes. Nobody knows where only the longest time is printed.
+void take_shortest_optimizer(Measurement& measured) {
+  Seconds shortest = 0;
+  for (const auto& [rank, times] : measured.times) {
+    if (times.optimizer > 0 && (shortest == 0 || times.optimizer < shortest)) shortest = times.optimizer;
+  }
+  if (measured.ranks == Ranks::kLongest) shortest = 0;
+  for (auto& [rank, times] : measured.times) times.optimizer = shortest;
 }
 
 /// What loading data takes of the forward passes, in percent; 0 when unknown.
@@ -191,10 +234,12 @@ Measurement read_timer_log(const std::string& text) {
     for (const Printing& printing : printings) {
       const auto& forward = printing.timers.find(kForward)->second;
       const auto& backward = printing.timers.find(kBackward)->second;
-      if (forward.count(rank) > 0) steps.push_back({forward.at(rank), backward.at(rank)});
+      if (forward.count(rank) == 0) continue;
+      steps.push_back({forward.at(rank), backward.at(rank), optimizer_time(printing, rank)});
     }
     measured.times[rank] = median(steps);
   }
+  take_shortest_optimizer(measured);
   measured.what = "forward-compute and backward-compute";
   measured.samples = std::to_string(printings.size()) + (printings.size() == 1 ? " report" : " reports");
   if (const int percent = loading_percent(printings.back()); percent > 1) {

@@ -18,19 +18,22 @@ namespace {
 
 using program::Cause;
 
-/// A pass that takes a measured time instead of that of its modelled kernels, and does the same operations.
 Pass profiled(const char* name, const Pass& replaced, Cause cause, Seconds seconds) {
-  program::Kernel kernel;
-  kernel.name = name;
-  kernel.kind = program::KernelKind::kProfiled;
-  kernel.seconds = seconds;
-  for (const Step& step : replaced) {
-    for (const program::Kernel& modelled : step.kernels) kernel.flops += modelled.flops;
+  return measured_pass(name, replaced, cause, program::KernelKind::kProfiled, seconds);
+}
+
+/// The optimizer of an undivided model by measured times of all stages; 0 when one of them has none.
+Seconds measured_optimizer(const plan::ParallelPlan& plan) {
+  const std::int64_t shards = plan.sharding == plan::Sharding::kNone
+                                  ? plan.tensor_parallel
+                                  : plan.tensor_parallel * plan.shard_ranks();
+  Seconds sum = 0;
+  for (std::int64_t stage = 0; stage < plan.pipeline_parallel; ++stage) {
+    const Seconds part = plan.profile_of(stage).optimizer;
+    if (part == 0) return 0;
+    sum += part * static_cast<double>(shards);
   }
-  kernel.launches = 0;
-  Pass pass;
-  add_compute(pass, name, cause, {kernel});
-  return pass;
+  return sum;
 }
 
 /// Replaces all modelled times of a stage by measured ones, spread over its layers. Times of a stage like any
@@ -276,13 +279,14 @@ Seconds single_gpu_time(const model::ModelSpec& model, const plan::ParallelPlan&
   SingleGpu one(kernels);
   const auto optimizer = one.segments(optimizer_pass(single, kernels, parameters, parameters, fp8_copies));
   if (!plan.profile.empty()) {
-    one.run(optimizer);
+    const Seconds update = measured_optimizer(plan);
+    if (update == 0) one.run(optimizer);
     Seconds micro_batch = 0;
     for (std::int64_t stage = 0; stage < plan.pipeline_parallel; ++stage)
       micro_batch += plan.profile_of(stage).forward + plan.profile_of(stage).backward;
     return static_cast<double>(single.micro_batches() * plan.tensor_parallel * plan.context_parallel) *
                micro_batch +
-           one.now();
+           update + one.now();
   }
   const Ends ends = build_ends(model, single, kernels, {});
   std::vector<std::vector<program::Segment>> forward;

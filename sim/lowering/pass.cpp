@@ -65,6 +65,21 @@ void add_synchronize(Pass& pass) {
   pass.push_back(std::move(step));
 }
 
+Pass measured_pass(const char* name, const Pass& replaced, program::Cause cause, program::KernelKind kind,
+                   Seconds seconds) {
+  program::Kernel kernel;
+  kernel.name = name;
+  kernel.kind = kind;
+  kernel.seconds = seconds;
+  for (const Step& step : replaced) {
+    for (const program::Kernel& modelled : step.kernels) kernel.flops += modelled.flops;
+  }
+  kernel.launches = 0;
+  Pass pass;
+  add_compute(pass, name, cause, {kernel});
+  return pass;
+}
+
 Pass simplify(Pass pass, std::int64_t tensor_parallel, bool overlap) {
   Pass result;
   for (Step& step : pass) {

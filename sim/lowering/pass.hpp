@@ -49,6 +49,10 @@ void add_join(Pass& pass, program::GroupKind group = program::GroupKind::kTensor
 void add_exchange(Pass& pass, double bytes);
 void add_synchronize(Pass& pass);
 
+/// A pass that takes a measured time instead of that of its modelled kernels, and does the same operations.
+Pass measured_pass(const char* name, const Pass& replaced, program::Cause cause, program::KernelKind kind,
+                   Seconds seconds);
+
 /// The pass without tensor-parallel communication when there is one such rank, without its overlap when
 /// `overlap` is false, and with neighbouring compute steps of one cause merged, as nothing separates them.
 Pass simplify(Pass pass, std::int64_t tensor_parallel, bool overlap);

@@ -448,7 +448,12 @@ void StageLowering::emit_optimizer(double held, double experts) {
   buffers.begin();
   const double cleared = plan.works_by_units() ? shard : held + experts;
   const auto cast = static_cast<double>(fp8_copied_parameters(context_.model, plan, stage_));
-  emit_.emit(emit_.register_pass(optimizer_pass(plan, context_.kernels, shard, cleared, cast)));
+  Pass pass = optimizer_pass(plan, context_.kernels, shard, cleared, cast);
+  if (const Seconds measured = plan.profile.empty() ? 0 : plan.profile_of(stage_).optimizer; measured > 0) {
+    pass = measured_pass("optimizer", pass, program::Cause::kOptimizer, program::KernelKind::kOptimizer,
+                         measured);
+  }
+  emit_.emit(emit_.register_pass(std::move(pass)));
   buffers.end();
 }
 

@@ -163,6 +163,8 @@ struct StageProfile {
   Seconds backward = 0;
   /// What of that weight gradients take; 0 = not measured.
   Seconds weight = 0;
+  /// The optimizer's step on one rank, without communication; 0 = not measured.
+  Seconds optimizer = 0;
 };
 
 /// A parallelism plan, resolved: every field has its final value.

@@ -136,7 +136,8 @@ bool crosses_nodes(const ParallelPlan& plan, const ClusterSpec& cluster) {
 void warn_of_speedups_of_measured_times(const ParallelPlan& plan, Problems& warnings) {
   if (plan.profile.empty()) return;
   for (const OpClass op : kAllOpClasses) {
-    if (op == OpClass::kOptimizer || plan.op_speedups.of(op) == 1.0) continue;
+    const bool modelled = op == OpClass::kOptimizer && plan.profile.front().optimizer == 0;
+    if (modelled || plan.op_speedups.of(op) == 1.0) continue;
     warnings.push_back({std::string("op.") + to_string(op), "has no effect on the times of plan.profile"});
   }
 }
@@ -149,6 +150,13 @@ void warn_of_idle_weight_times(const ParallelPlan& plan, Problems& warnings) {
                                             ", which runs weight gradients in its backward"});
     return;
   }
+}
+
+void warn_of_idle_optimizer_times(const ParallelPlan& plan, Problems& warnings) {
+  const bool measured = std::any_of(plan.profile.begin(), plan.profile.end(),
+                                    [](const StageProfile& times) { return times.optimizer > 0; });
+  if (!measured || plan.offload.optimizer == OffloadTarget::kNone) return;
+  warnings.push_back({"plan.profile", "optimizer has no effect, because the hosts' CPUs run the optimizer"});
 }
 
 void warn_of_shards_of_one(const ParallelPlan& plan, Problems& warnings) {
@@ -229,6 +237,7 @@ Problems warnings(const ParallelPlan& plan, const ModelSpec& model, const Cluste
   warn_of_fast_network(cluster, warnings);
   warn_of_speedups_of_measured_times(plan, warnings);
   warn_of_idle_weight_times(plan, warnings);
+  warn_of_idle_optimizer_times(plan, warnings);
   warn_of_shards_of_one(plan, warnings);
   warn_of_shared_nics(plan, cluster, warnings);
   warn_of_oversubscription(plan, cluster, warnings);

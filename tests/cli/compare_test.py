@@ -214,6 +214,12 @@ class WhatIf(WithFolder):
         result = self.json_of(BUBBLE, "--what-if", "op.matmul.speedup=2")
         self.assertEqual(result["what_if"][0]["difference"]["change_s"], 0)
         self.assertIn("op.matmul: has no effect on the times of plan.profile", result["what_if"][0]["result"]["warnings"])
+        # An optimizer that was not measured does.
+        question = ("--what-if", "op.optimizer.speedup=2")
+        self.assertLess(self.json_of(BUBBLE, *question)["what_if"][0]["difference"]["change_s"], 0)
+        measured = self.json_of(BUBBLE, *question, "--set", "plan.profile.optimizer=10 ms")["what_if"][0]
+        self.assertEqual(measured["difference"]["change_s"], 0)
+        self.assertIn("op.optimizer: has no effect on the times of plan.profile", measured["result"]["warnings"])
 
     def test_bad_input(self):
         self.expect_error("'gpu.hbm' is not known (did you mean 'gpu.hbm_bandwidth'?); names are gpu.peak_flops,", SMALL, "--what-if", "gpu.hbm=+20%")

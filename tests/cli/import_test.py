@@ -412,6 +412,24 @@ class Import(unittest.TestCase):
         self.assertTrue(target.read_text(encoding="utf-8").startswith("# Made by `trainsim import` from options.txt."))
 
 
+class Launchers(unittest.TestCase):
+    OPTIONS = (" --num-layers 4 --hidden-size 512 --num-attention-heads 8 --seq-length 512 --max-position-embeddings 512 "
+               "--vocab-size 1000 --micro-batch-size 1 --global-batch-size 8\n")
+
+    def gpus(self, command):
+        done = run("import", "-", input=command + self.OPTIONS)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return yaml.safe_load(done.stdout).get("gpus")
+
+    def test_torchrun_has_one_node_where_nothing_says_more(self):
+        for name in ("torchrun", "/opt/bin/torchrun", "python -m torch.distributed.run", "python3 -m torch.distributed.launch"):
+            self.assertEqual(self.gpus(name + " --nproc-per-node 4 pretrain_gpt.py"), 4)
+        self.assertEqual(self.gpus("torchrun --nproc-per-node 4 --nnodes 2 pretrain_gpt.py"), 8)
+        # A number of nodes that only the running shell knows is not one; nor does Slurm have that default.
+        self.assertIsNone(self.gpus("torchrun --nproc-per-node 4 --nnodes $(wc -l < hosts) pretrain_gpt.py"))
+        self.assertIsNone(self.gpus("srun --ntasks-per-node 4 python pretrain_gpt.py"))
+
+
 class Export(unittest.TestCase):
     def test_a_plan(self):
         done = run("export", "gpt175b", "--to", "megatron")

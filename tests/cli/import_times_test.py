@@ -200,6 +200,33 @@ class ImportTimes(unittest.TestCase):
         self.assert_times(times, [40 / 8, 80 / 8])
         self.assertIn("every stage takes as long as the last one", said)
 
+    def test_the_optimizer_is_what_the_rank_that_waits_least_takes(self):
+        parts = {"optimizer-copy-to-main-grad": (1, 2), "optimizer-clip-main-grad": (4, 9), "optimizer-inner-step": (20, 21),
+                 "optimizer-copy-main-to-model-params": (3, 4), "params-all-gather": (50, 60), "optimizer": (80, 90)}
+        more = {name.replace("-", "_"): times for name, times in parts.items()}
+        for pipeline in (1, 4):
+            self.imported(self.script(1, pipeline), self.written(ranged((400, 400), (800, 800), **more), "log"))
+            self.assertIn("optimizer: 28 ms}", self.yaml)
+        # 28 ms on the GPU instead of some that are modelled, and the gathering of parameters beside it
+        self.assertAlmostEqual(self.simulated()["breakdown"]["optimizer"], 0.028, delta=1e-6)
+        ranks = of_ranks([80.0, 160.0], [160.0, 320.0]) + "  optimizer-inner-step:\n     rank  0: 30.00\n     rank  1: 25.00\n"
+        self.imported(self.script(1, 2), self.written(ranks, "log"), "--gpus", "2")
+        self.assertEqual(self.yaml.count("optimizer: 25 ms}"), 2)
+
+    def test_the_optimizer_of_skipped_iterations_does_not_count(self):
+        reports = ""
+        for number, (skipped, update) in enumerate(((0, 99), (1, 5), (0, 30), (0, 34), (0, 32), (1, 6))):
+            line = ITERATION.format(number=number, samples=1, batch=32)
+            reports += line.replace("lm loss", f"number of skipped iterations: {skipped:3d} | lm loss")
+            reports += f" time (ms) | forward-compute: 40.00 | backward-compute: 80.00 | optimizer: {update}.00\n"
+        self.imported(self.script(), self.written(reports, "log"))
+        self.assertIn("optimizer: 32 ms}", self.yaml)
+        for log in (reports.replace("iterations:   0", "iterations:   1"),
+                    printed("max time across ranks (ms):", {"forward-compute": "400.00", "backward-compute": "800.00",
+                                                            "optimizer-inner-step": "20.00"})):
+            self.imported(self.script(), self.written(log, "log"))
+            self.assertNotIn("optimizer:", yaml.safe_dump(yaml.safe_load(self.yaml)["plan"]["profile"]))
+
     def test_the_batch_may_be_in_the_log_alone(self):
         log = ITERATION.format(number=10, samples=1, batch=64) + ranged((400, 400), (800, 800))
         path = self.written(SCRIPT.replace("--global-batch-size 32", "").format(tensor=1, pipeline=1, more=""), "a.sh")
@@ -369,7 +396,8 @@ class ImportTimes(unittest.TestCase):
         times, said = self.imported(self.script(), self.written(trace.text(), "trace.json"))
         # 32 sequences in micro-batches of 2 on 8 replicas: 2 micro-batches, as in the trace
         self.assert_times(times, [0.150, 0.350])
-        self.assertIn("# kernels of 1 rank, median of 3 steps, over 2 micro-batches", self.yaml)
+        # One optimizer in a step
+        self.assertIn("optimizer: 0.4 ms}  # kernels of 1 rank, median of 3 steps, over 2 micro-batches", self.yaml)
         self.assertIn("3 collectives in the trace are simulated instead", said)
         # From 100 to 2800 us, without the collective: 2 * (150 + 350) + 400, and 2 * (300 + 550) + 400 in the first step,
         # where two kernels of the backward overlap. Idle are 48, 48 and 22 %.
@@ -530,7 +558,7 @@ class ImportTimes(unittest.TestCase):
         self.assert_times(times, [0.150, 0.350])
         done = subprocess.run([PROGRAM, "import", self.script(), "-"], input=pathlib.Path(path).read_bytes(),
                               capture_output=True, timeout=120, check=False)
-        self.assertIn(b"profile: {forward: 0.15 ms, backward: 0.35 ms}", done.stdout, done.stderr)
+        self.assertIn(b"profile: {forward: 0.15 ms, backward: 0.35 ms, optimizer: 0.4 ms}", done.stdout, done.stderr)
         log = self.compressed(ranged((400, 400), (800, 800)), "log.gz")
         times, _ = self.imported(self.compressed(pathlib.Path(self.script(tensor=2)).read_text(encoding="utf-8"), "a.gz"),
                                  log)

@@ -237,6 +237,20 @@ TEST(SummaryOfARun, ScalesPerfectlyOnOneGpuWithAProfile) {
   EXPECT_NEAR(simulated(gpt({8}), plan).summary().scaling_efficiency, 1.0, 1e-6);
 }
 
+/// Four micro-batches of 8 ms and an optimizer of 7 ms; on one GPU two tensor-parallel ranks' work takes
+/// twice as long.
+TEST(SummaryOfARun, TakesTheTimeOfAMeasuredOptimizer) {
+  ParallelPlan plan = split_plan({}, 4);
+  plan.profile = {{3e-3, 5e-3, 0, 7e-3}};
+  const Summary one = simulated(gpt({8}), plan).summary();
+  EXPECT_NEAR(one.step_time, 0.039, 1e-9);
+  EXPECT_NEAR(one.scaling_efficiency, 1.0, 1e-9);
+  plan = split_plan({2}, 4);
+  plan.profile = {{3e-3, 5e-3, 0, 7e-3}};
+  const Summary two = simulated(gpt({8}), plan).summary();
+  EXPECT_NEAR(two.scaling_efficiency, 0.039 / two.step_time, 1e-9);
+}
+
 TEST(SummaryTraffic, UtilizationAndUsersOfLinks) {
   Outcome outcome = written_by_hand();
   Summary summary = outcome.summary();
