@@ -111,7 +111,7 @@ Bytes logits_of(const Tape& tape, const MemoryTrace& trace, Bytes kept) {
 TEST(Software, PyTorchsLossOfSharedLogitsHoldsOneTensorMore) {
   for (const auto& [framework, tensors] :
        {std::pair{plan::Framework::kFsdp, Bytes{1}}, std::pair{plan::Framework::kDeepSpeed, Bytes{0}}}) {
-    ParallelPlan plan = split_plan({2, 1, 1, 1});
+    ParallelPlan plan = tests::split_plan({2, 1, 1, 1});
     plan.framework = framework;
     const Tape tape = head_tape(gpt({}), plan);
     const Bytes logits = 256 * 8192 / 2;

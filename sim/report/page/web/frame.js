@@ -34,6 +34,15 @@ function focusScrolled() {
   }
 }
 
+/** Tables that are wider than A4 between its margins, 680 CSS pixels, are drawn smaller on paper. */
+function fitOnPaper() {
+  for (const table of document.querySelectorAll(".scroll table")) {
+    table.style.width = "min-content";
+    table.style.setProperty("--paper", Math.min(1, 680 / table.offsetWidth));
+    table.style.width = "";
+  }
+}
+
 /** Title, links to the sections that are there, definitions of this page's terms, and how it was made. */
 function showFrame() {
   byId("kind").textContent = data.kind;
@@ -47,6 +56,7 @@ function showFrame() {
     term.remove();
   }
   drawn(focusScrolled);
+  drawn(fitOnPaper);
   byId("made").textContent = data.made + " The same again:";
   byId("command").textContent = data.command;
 }
