@@ -67,7 +67,7 @@ void CommonOptions::declare(Options& options, const std::vector<Format>& formats
 }
 
 void add_output(Options& options, std::string& output) {
-  options.add("-o,--output", output, "write the result to FILE instead of standard output").value("FILE");
+  options.add("-o,--output", output, "write the result to FILE instead of standard output").file();
 }
 
 void add_overrides(Options& options, std::vector<std::string>& overrides, const std::string& help) {

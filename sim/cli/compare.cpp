@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include "sim/base/diagnostics.hpp"
 #include "sim/config/what_if.hpp"
@@ -29,6 +30,17 @@ Variation load_one(const std::string& text, const CompareSpec& spec, const Overr
   return variation;
 }
 
+/// Of two values of one key the first would have no effect.
+void check_no_key_twice(const std::string& text, const std::vector<std::string>& changes) {
+  std::set<std::string> seen;
+  for (const std::string& change : changes) {
+    const std::string key = change.substr(0, change.find('='));
+    if (seen.insert(key).second) continue;
+    throw InputError("trainsim: error: compare " + text + ": " + key +
+                     " is changed twice; keep one of its values");
+  }
+}
+
 }  // namespace
 
 CompareSpec parse_compare_spec(const std::string& text, const CompareSpec* first) {
@@ -42,7 +54,9 @@ CompareSpec parse_compare_spec(const std::string& text, const CompareSpec* first
     }
     spec = *first;
   }
-  spec.changes = joined(spec.changes, config::split_changes(text.substr(at + 1)));
+  const std::vector<std::string> changes = config::split_changes(text.substr(at + 1));
+  check_no_key_twice(text, changes);
+  spec.changes = joined(spec.changes, changes);
   return spec;
 }
 

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/cli/interruption.hpp"
 
-#include <array>
 #include <csignal>
+#include <cstddef>
 
 namespace trainsim::cli {
 
 namespace {
-
-constexpr std::array<int, 3> kSignals = {SIGINT, SIGTERM, SIGHUP};
 
 volatile std::sig_atomic_t received = 0;
 
@@ -24,22 +22,15 @@ Interruption::Interruption() {
   action.sa_handler = note;
   // No reading or writing may fail for a signal.
   action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
-  for (const int number : kSignals) {
-    struct sigaction old {};
-    sigaction(number, nullptr, &old);
+  for (std::size_t i = 0; i < kEndingSignals.size(); ++i) {
+    sigaction(kEndingSignals[i], nullptr, &old_[i]);
     // Whoever started the program with nohup wants it to go on.
-    if (old.sa_handler != SIG_IGN) sigaction(number, &action, nullptr);
+    if (old_[i].sa_handler != SIG_IGN) sigaction(kEndingSignals[i], &action, nullptr);
   }
-  std::signal(SIGPIPE, SIG_IGN);
 }
 
 Interruption::~Interruption() {
-  for (const int number : kSignals) {
-    struct sigaction old {};
-    sigaction(number, nullptr, &old);
-    if (old.sa_handler == note) std::signal(number, SIG_DFL);
-  }
-  std::signal(SIGPIPE, SIG_DFL);
+  for (std::size_t i = 0; i < kEndingSignals.size(); ++i) sigaction(kEndingSignals[i], &old_[i], nullptr);
 }
 
 int Interruption::signal() {
@@ -47,7 +38,7 @@ int Interruption::signal() {
 }
 
 void leave_interruptions_to_parent() {
-  for (const int number : kSignals) std::signal(number, SIG_IGN);
+  for (const int number : kEndingSignals) std::signal(number, SIG_IGN);
 }
 
 }  // namespace trainsim::cli

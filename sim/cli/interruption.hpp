@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <array>
+#include <csignal>
 
 namespace trainsim::cli {
 
+/// What a terminal or a batch system ends programs with.
+inline constexpr std::array<int, 3> kEndingSignals = {SIGINT, SIGTERM, SIGHUP};
+
 /// While it exists, the first SIGINT, SIGTERM or SIGHUP only is noted, so that work can be put away; a second
-/// one ends the process as ever. A closed pipe is an error of writing and no signal. One object at a time.
+/// one ends the process. One object at a time.
 class Interruption {
  public:
   Interruption();
@@ -14,6 +19,9 @@ class Interruption {
 
   /// The signal that came, or 0.
   static int signal();
+
+ private:
+  std::array<struct sigaction, kEndingSignals.size()> old_{};
 };
 
 /// For a worker process: what a terminal or a batch system sends to all processes of a program is the

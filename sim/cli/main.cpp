@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <memory>
@@ -23,6 +24,8 @@ void set_up_log(const trainsim::cli::CommonOptions& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // A closed pipe is an error of writing, with a message and without a half-written file.
+  std::signal(SIGPIPE, SIG_IGN);
   try {
     const std::unique_ptr<trainsim::cli::Command> command = trainsim::cli::parse_command_line(argc, argv);
     if (!command) return trainsim::cli::kDone;

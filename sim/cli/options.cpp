@@ -13,6 +13,12 @@ Option& Option::value(const std::string& name) {
   return *this;
 }
 
+Option& Option::file() {
+  option_->type_name("FILE")->check(
+      [](const std::string& path) { return path.empty() ? "is empty; name a file" : ""; }, "");
+  return *this;
+}
+
 Option& Option::required() {
   option_->required();
   return *this;
@@ -40,6 +46,15 @@ Option& Option::within(std::int64_t low, std::int64_t high) {
 
 Option& Option::within_reals(double low, double high) {
   option_->check(CLI::Range(low, high));
+  // CLI11 compares with both ends, which says nothing of what is no number.
+  option_->check(
+      [](const std::string& text) { return text.find("nan") == std::string::npos ? "" : "is no number"; },
+      "");
+  return *this;
+}
+
+Option& Option::needs(const Option& other) {
+  option_->needs(other.option_);
   return *this;
 }
 

@@ -16,8 +16,10 @@ class Option {
  public:
   explicit Option(CLI::Option& option) : option_(&option) {}
 
-  /// What stands for the value in texts, such as FILE.
+  /// What stands for the value in texts, such as N.
   Option& value(const std::string& name);
+  /// The value is the path of a file, and not empty (as that of a variable of the shell that is not set).
+  Option& file();
   Option& required();
   /// May be given several times, with one value each.
   Option& repeatable();
@@ -30,6 +32,8 @@ class Option {
   Option& within_reals(double low, double high);
   /// Not to be given together with `other`.
   Option& excludes(const Option& other);
+  /// Only to be given together with `other`.
+  Option& needs(const Option& other);
 
  private:
   CLI::Option* option_;

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/cli/output_file.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <stdexcept>
@@ -11,10 +14,48 @@
 #include <unistd.h>
 
 #include "sim/base/diagnostics.hpp"
+#include "sim/cli/interruption.hpp"
 
 namespace trainsim::cli {
 
 namespace {
+
+/// Names of files that are not complete; of one that is not in use the first byte is 0. A signal may come at
+/// any time, and its handler must not allocate.
+std::array<std::array<char, 4096>, 8> partial_files{};
+
+/// Ends the process as the signal would have, without leaving anything half-written.
+void remove_and_end(int number) {
+  for (const auto& name : partial_files) {
+    if (name[0] != 0) unlink(name.data());
+  }
+  constexpr std::string_view text =
+      "trainsim: error: interrupted before the result was complete; no file was written\n";
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
+  std::signal(number, SIG_DFL);
+  raise(number);
+}
+
+void note_partial(const std::string& name) {
+  for (const int number : kEndingSignals) {
+    struct sigaction old {};
+    sigaction(number, nullptr, &old);
+    if (old.sa_handler == SIG_DFL) std::signal(number, remove_and_end);
+  }
+  for (auto& place : partial_files) {
+    if (place[0] != 0 || name.size() >= place.size()) continue;
+    // The first byte last, which makes it one.
+    std::copy(name.begin() + 1, name.end() + 1, place.begin() + 1);
+    place[0] = name[0];
+    return;
+  }
+}
+
+void forget_partial(const std::string& name) {
+  for (auto& place : partial_files) {
+    if (name == place.data()) place[0] = 0;
+  }
+}
 
 /// Whether there is something at the path that is no file to be replaced, such as a device or a pipe.
 bool is_special(const std::string& path) {
@@ -51,11 +92,17 @@ OutputFile::OutputFile(const std::string& path) : path_(target_of(path)) {
     fail_path(path_, cause);
   }
   std::fclose(file);
+  note_partial(temporary_);
+  // A file that others must not read stays so.
+  if (const auto status = std::filesystem::status(path_, error); std::filesystem::exists(status))
+    std::filesystem::permissions(temporary_, status.permissions(), error);
 }
 
 OutputFile::~OutputFile() {
   if (file_ != nullptr && file_ != stdout) std::fclose(file_);
-  if (!temporary_.empty()) std::remove(temporary_.c_str());
+  if (temporary_.empty()) return;
+  std::remove(temporary_.c_str());
+  forget_partial(temporary_);
 }
 
 void OutputFile::write(const std::string& text) {
@@ -74,6 +121,7 @@ void OutputFile::finish() {
   if ((file == stdout ? std::fflush(file) : std::fclose(file)) != 0) fail();
   if (temporary_.empty()) return;
   if (std::rename(temporary_.c_str(), path_.c_str()) != 0) fail();
+  forget_partial(temporary_);
   temporary_.clear();
 }
 

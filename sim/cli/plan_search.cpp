@@ -51,6 +51,17 @@ struct Trial {
   PlanResult result;
 };
 
+/// Dollars per GPU-hour of the configuration's run, if it says them.
+std::optional<double> own_price(const Subject& subject) {
+  try {
+    const std::optional<training::TrainingSpec> run = config::load(subject.name, subject.overrides).run;
+    if (run && run->price && run->price->currency == "USD") return run->price->per_gpu_hour;
+  } catch (const InputError&) {
+    // A search does not need a run that is legal.
+  }
+  return std::nullopt;
+}
+
 /// Thrown out of the pool when Ctrl-C was pressed.
 struct Interrupted {};
 
@@ -354,7 +365,7 @@ class Search {
     report_.cluster = own.base.cluster.name;
     report_.global_batch_size = own.base.plan.global_batch_size;
     report_.objective = request_.objective;
-    report_.price = request_.price;
+    report_.price = request_.price ? request_.price : own_price(request_.subject);
     report_.limits = request_.limits;
     choose_best();
     note_judged();

@@ -7,7 +7,7 @@ namespace trainsim::cli {
 
 void ReportFile::declare(Options& options, const std::string& what) {
   options.add("--report", path_, "also write a page to FILE (HTML) that " + what + "; needs no network")
-      .value("FILE");
+      .file();
 }
 
 void ReportFile::check_differs(const std::string& other, const std::string& option) const {

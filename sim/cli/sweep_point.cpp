@@ -34,15 +34,16 @@ constexpr char kPartEnd = '\x1f';
 constexpr char kResults = 'r';
 constexpr char kIllegal = 'e';
 
-/// Calls what --set is called in messages by the option that it came from.
-std::string with_own_option(std::string text, const std::vector<std::string>& keys) {
+/// Calls what --set is called in messages by the option or file that it came from.
+std::string with_own_origin(std::string text, const sweep::Sweep& sweep) {
   const std::string generic = "--set ";
-  for (const std::string& key : keys) {
+  const std::vector<std::string> origins = sweep.origins();
+  for (std::size_t k = 0; k < origins.size(); ++k) {
     std::string found = generic;
-    found += key;
+    found += sweep.keys()[k];
     found += "=";
     for (std::size_t at = text.find(found); at != std::string::npos; at = text.find(found, at + 1))
-      text.replace(at, generic.size(), "--vary ");
+      text.replace(at, generic.size(), origins[k]);
   }
   return text;
 }
@@ -209,7 +210,7 @@ void check_sweep(const SweepBase& base, const sweep::Sweep& sweep) {
     try {
       config::load(base.subject.name, joined(base.subject.overrides, sweep.overrides(point)));
     } catch (const UnknownKeyError& error) {
-      throw UnknownKeyError(with_own_option(error.what(), sweep.keys()));
+      throw UnknownKeyError(with_own_origin(error.what(), sweep));
     } catch (const InputError&) {
       // A point that is not legal becomes a row that says why.
     }

@@ -71,6 +71,18 @@ bool make_mapping(Value& value, const std::string& path, const Position& at) {
   return true;
 }
 
+/// "plan.global_batch_size=null": the key goes back to its default, as if the configuration did not have it.
+void take_back(Value& map, const Step& step, const std::string& path, Report& report) {
+  const auto entry = std::find_if(map.entries.begin(), map.entries.end(),
+                                  [&step](const Entry& each) { return each.key == step.key; });
+  if (entry != map.entries.end()) {
+    map.entries.erase(entry);
+    return;
+  }
+  report.add(step.at, join_path(path, step.key),
+             "is not set in the configuration, so that null has nothing to take back; give a value");
+}
+
 void set_value(Value& config, const std::vector<Step>& steps, Value value, Report& report) {
   Value* map = &config;
   std::string path;
@@ -87,7 +99,11 @@ void set_value(Value& config, const std::vector<Step>& steps, Value value, Repor
     }
     map = &next;
   }
-  map->set(steps.back().key, steps.back().at, std::move(value));
+  if (value.kind == Kind::kNull) {
+    take_back(*map, steps.back(), path, report);
+  } else {
+    map->set(steps.back().key, steps.back().at, std::move(value));
+  }
 }
 
 void apply_override(Value& config, const std::string& text, int order, Report& report) {
@@ -109,7 +125,6 @@ void apply_override(Value& config, const std::string& text, int order, Report& r
   // Blanks stand for what is before the value, so that columns count from the override's start.
   std::optional<Value> value = parse(source, std::string(equals + 1, ' ') + text.substr(equals + 1), report);
   if (!value) return;
-  if (value->kind == Kind::kNull) value->at = steps.back().at;
   set_value(config, steps, std::move(*value), report);
 }
 

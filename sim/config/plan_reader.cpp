@@ -274,7 +274,8 @@ std::optional<std::int64_t> read_batch(Section& section, ParallelPlan& plan) {
 std::string batch_fault(const ParallelPlan& plan, std::int64_t accumulation) {
   const std::int64_t per_rank = plan.micro_batch_size * accumulation;
   const std::int64_t product = per_rank * plan.data_parallel;
-  std::string cure = "; write " + std::to_string(product) + ", or leave one of the three out";
+  std::string cure = "; write " + std::to_string(product) +
+                     ", or leave one of the three out (as with --set plan.global_batch_size=null)";
   if (plan.global_batch_size % per_rank == 0) {
     const std::int64_t ranks = plan.global_batch_size / per_rank;
     const std::int64_t gpus = ranks * plan.replica_gpus();

@@ -180,10 +180,11 @@ bool Section::all_read(const std::vector<std::string>& fields) const {
 
 /// Reports an unknown key and returns the key among `unused` that it was meant for, or "".
 std::string Section::report_unknown(const Entry& entry, const std::vector<std::string>& unused) {
-  std::string meant = meant_key(entry.key, unused);
+  // A key that is there already may be meant too: then it comes from what the mapping extends, or is
+  // overridden.
+  const std::string shown = meant_key(entry.key, known_);
+  std::string meant = contains(unused, shown) ? shown : "";
   if (!meant.empty()) reading_->unread.push_back(field(meant));
-  // A key that is there already may be meant too: then it comes from what the mapping extends.
-  const std::string shown = meant.empty() ? meant_key(entry.key, known_) : meant;
   const std::string hint =
       shown.empty() ? "; legal here: " + join_alternatives(known_) : "; did you mean " + shown + "?";
   reading_->report.add_unknown_key(entry.at, field(entry.key), "unknown key" + hint);

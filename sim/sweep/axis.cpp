@@ -52,6 +52,7 @@ Axis vary_axis(const std::string& text) {
 
 Axis zip_axis(const std::vector<std::string>& texts) {
   Axis axis;
+  axis.origin = "--zip ";
   for (const std::string& text : texts) {
     KeyValues list = read_key_values("--zip", text);
     if (axis.keys.empty()) axis.rows.resize(list.values.size());

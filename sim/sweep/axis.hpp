@@ -12,6 +12,8 @@ struct Axis {
   std::vector<std::string> keys;
   /// By row and key, in YAML's flow style; nothing where a row leaves a key as it is.
   std::vector<std::vector<std::optional<std::string>>> rows;
+  /// What stands before a key in messages: "--vary ", "--zip ", or the name of a file with plans.
+  std::string origin = "--vary ";
 };
 
 /// The axis of one `--vary KEY=VALUES`. Throws InputError when it can't be read, or has a value twice.

@@ -140,6 +140,7 @@ Axis read_plans(const std::filesystem::path& file) {
   }
   report.throw_if_any();
   Axis axis = table.take();
+  axis.origin = file.string() + ": ";
   if (axis.rows.empty() || axis.keys.empty())
     throw InputError(file.string() + ": error: the list has no plans; a sweep needs at least one");
   return axis;

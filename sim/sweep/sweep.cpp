@@ -43,6 +43,12 @@ Sweep::Sweep(std::vector<Axis> axes) : axes_(std::move(axes)) {
   }
 }
 
+std::vector<std::string> Sweep::origins() const {
+  std::vector<std::string> origins;
+  for (const Axis& axis : axes_) origins.insert(origins.end(), axis.keys.size(), axis.origin);
+  return origins;
+}
+
 std::vector<std::optional<std::string>> Sweep::values(std::size_t point) const {
   std::vector<std::optional<std::string>> values;
   std::size_t block = size_;

@@ -22,6 +22,8 @@ class Sweep {
   std::size_t size() const { return size_; }
   /// The varied keys, in the order of the axes.
   const std::vector<std::string>& keys() const { return keys_; }
+  /// By key, as Axis::origin.
+  std::vector<std::string> origins() const;
   /// The values of a point by key; nothing where a plan of a list leaves the key as it is.
   std::vector<std::optional<std::string>> values(std::size_t point) const;
   /// The same as overrides, as for --set.

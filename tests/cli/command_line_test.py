@@ -219,6 +219,59 @@ class ExitCodes(unittest.TestCase):
         self.assertEqual(process.returncode, -signal.SIGINT)
         self.assertEqual((out, err), ("", ""))
 
+    def test_interrupt_leaves_no_file(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            with tempfile.TemporaryDirectory() as folder:
+                files = ("--report", folder + "/a.html", "-o", folder + "/a.json", "--trace", folder + "/a.trace")
+                command = [PROGRAM, str(ROOT / "configs/gpt175b.yaml"), "--fold", "off", "--format", "json", *files]
+                with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                      start_new_session=True) as process:
+                    until = time.monotonic() + 30
+                    while len(os.listdir(folder)) < 3 and time.monotonic() < until:
+                        time.sleep(0.01)
+                    os.killpg(process.pid, number)
+                    _, err = process.communicate(timeout=30)
+                self.assertEqual(process.returncode, -number)
+                self.assertEqual(err, "trainsim: error: interrupted before the result was complete; no file was written\n")
+                self.assertEqual(os.listdir(folder), [])
+
+    def test_a_closed_pipe_is_a_failure(self):
+        for command in ((BUBBLE,), ("check", BUBBLE, "--format", "json"), ("list", "gpus")):
+            reader, writer = os.pipe()
+            os.close(reader)
+            done = subprocess.run([PROGRAM, *command], stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+            os.close(writer)
+            self.assertEqual(done.returncode, 1, command)
+            self.assertIn("can't write the result to standard output: Broken pipe", done.stderr)
+
+    def test_a_page_that_cannot_be_written_does_not_cost_the_result(self):
+        done = self.expect(1, BUBBLE, "--report", "/dev/full", message="can't write the result to '/dev/full'")
+        self.assertIn("step time", done.stdout)
+
+    def test_options_that_would_have_no_effect(self):
+        for option in ("--report", "--trace", "-o"):
+            self.expect(2, BUBBLE, option, "", message="is empty; name a file")
+        for option in ("--samples", "--seed"):
+            self.expect(2, BUBBLE, option, "20", message=f"{option} requires --uncertainty")
+        self.expect(2, "search", BUBBLE, "--price", "nan", message="--price: is no number")
+
+    def test_null_takes_a_value_back(self):
+        self.expect(2, SMALL, "--set", "plan.gradient_accumulation=2", message="or leave one of the three out")
+        self.expect(0, "check", SMALL, "--set", "plan.gradient_accumulation=2", "--set", "plan.global_batch_size=null")
+        self.expect(2, SMALL, "--set", "plan.lora=null",
+                    message="plan.lora: is not set in the configuration, so that null has nothing to take back")
+
+    def test_a_key_that_is_set_already_may_be_meant(self):
+        self.expect(2, SMALL, "--set", "plan.pipelin_parallel=2", message="did you mean pipeline_parallel?")
+
+    def test_a_file_that_others_must_not_read_stays_so(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "result"
+            path.touch(0o600)
+            self.expect(0, BUBBLE, "-o", str(path))
+            self.assertEqual(stat.S_IMODE(path.stat().st_mode), 0o600)
+            self.assertIn("step time", path.read_text())
+
     def test_scripts_are_executable(self):
         for script in ("scripts/trainsim", "scripts/test", ".ci/run"):
             self.assertTrue((ROOT / script).stat().st_mode & stat.S_IXUSR, script)

@@ -164,6 +164,10 @@ class Compare(WithFolder):
             self.assertAlmostEqual(parts, float(row["change_time_s"]), delta=1e-9)
             self.assertEqual(float(row["change_time_s"]), float(row["step_time_s"]) - float(rows[0]["step_time_s"]))
 
+    def test_a_key_is_not_changed_twice(self):
+        self.expect_error("plan.micro_batch_size is changed twice; keep one of its values", "compare", SMALL,
+                          "@plan.micro_batch_size=4,plan.micro_batch_size=8")
+
     def test_bad_input(self):
         self.expect_error("compare needs two configurations or more; for one with a change write `trainsim compare " +
                           SMALL + " @plan.recompute=full`", "compare", SMALL)

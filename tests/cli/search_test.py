@@ -137,6 +137,10 @@ class Search(Case):
         best = result["plans"][0]
         self.assertAlmostEqual(best["gpu_hours_per_step"], best["gpus"] * best["step_time_s"] / 3600, places=12)
         self.assertEqual(result["price_per_gpu_hour"], 2.5)
+        # The run's own price, in dollars.
+        for price, shown in (("3 USD", 3), ("3 EUR", None)):
+            run = ("--set", "run.tokens=1B", "--set", f"run.price_per_gpu_hour={price}")
+            self.assertEqual(self.search(*SMALL, *run)["price_per_gpu_hour"], shown)
         text = self.output("search", str(self.path), *SMALL, "--top", "1", "--price", "2.5")
         self.assertIn("GPU-hours a step, $", text)
 

@@ -355,6 +355,8 @@ class BadInput(Folder):
         plans = self.folder / "plans.csv"
         plans.write_text("tensor_parallel,pipline_parallel\n2,\n2,2\n")
         self.expect(2, SMALL, "--plans", str(plans), message="did you mean pipeline_parallel?")
+        self.expect(2, SMALL, "--plans", str(plans), message=f"{plans}: plan.pipline_parallel=2:1:6: error:")
+        self.expect(2, SMALL, "--zip", "plan.pipline_parallel=2,4", message="--zip plan.pipline_parallel=2:1:6: error:")
 
     def test_nothing_to_vary(self):
         self.expect(2, SMALL, message="nothing is varied; give at least one --vary KEY=VALUES")

@@ -34,7 +34,7 @@ class BenchCommand : public Command {
     options
         .add("--compare", request_.compare,
              "output of a program of nccl-tests: simulate the same, and show the error")
-        .value("FILE");
+        .file();
     add_overrides(options, request_.overrides,
                   "override a value of the cluster, as in cluster.nics_per_node=4");
     common_.declare(options, {Format::kText, Format::kJson, Format::kCsv});

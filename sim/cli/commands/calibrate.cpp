@@ -26,8 +26,7 @@ class CalibrateCommand : public Command {
     options.add("--cluster", request_.cluster, "the cluster preset to start from, whose links are fitted too")
         .value("PRESET")
         .excludes(gpu);
-    options.add("-o,--output", common_.output, "write the YAML to FILE instead of standard output")
-        .value("FILE");
+    options.add("-o,--output", common_.output, "write the YAML to FILE instead of standard output").file();
   }
 
   int execute() override {

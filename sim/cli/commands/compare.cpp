@@ -51,8 +51,8 @@ class CompareCommand : public Command {
     const VariationOptions options{true, processes(workers_), [&bar](double share) { bar.update(share); }};
     const report::Comparison comparison{simulate_variations(variations, options)};
     bar.clear();
-    if (report_.wanted()) write_page(comparison);
     output.write(formatted(comparison, common_.format));
+    if (report_.wanted()) write_page(comparison);
     return kDone;
   }
 

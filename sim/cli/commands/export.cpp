@@ -22,8 +22,7 @@ class ExportCommand : public Command {
     options.add("--to", target_, "megatron: a script that runs Megatron-LM by this plan")
         .value("FORMAT")
         .required();
-    options.add("-o,--output", common_.output, "write the script to FILE instead of standard output")
-        .value("FILE");
+    options.add("-o,--output", common_.output, "write the script to FILE instead of standard output").file();
     options.add_flag("-q,--quiet", common_.quiet, "do not say on standard error what has no option");
   }
 

@@ -69,7 +69,7 @@ class ImportCommand : public Command {
         .value("NAME=VALUE")
         .repeatable();
     options.add("-o,--output", common_.output, "write the configuration to FILE instead of standard output")
-        .value("FILE");
+        .file();
     options.add_flag("-q,--quiet", common_.quiet,
                      "do not say on standard error what was assumed or left out");
   }

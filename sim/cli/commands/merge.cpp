@@ -39,8 +39,7 @@ class MergeCommand : public Command {
     options.add("FILES", files_, "files that the shards of a sweep wrote, in any order").required();
     options.add_flag("--table", table_, "print the table for people instead of the rows");
     report_.declare(options, "shows curves, a map, what is worth a look, and all points");
-    options.add("-o,--output", common_.output, "write the rows to FILE instead of standard output")
-        .value("FILE");
+    options.add("-o,--output", common_.output, "write the rows to FILE instead of standard output").file();
   }
 
   int execute() override {

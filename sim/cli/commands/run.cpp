@@ -74,19 +74,21 @@ class RunCommand : public Command {
             "auto: simulate one of each group of identical ranks; off: simulate all")
         .value("MODE")
         .fallback("auto");
-    options.add_flag(
+    const Option uncertainty = options.add_flag(
         "--uncertainty", uncertainty_,
         "vary the constants in their ranges: an interval of the step time, and what it hangs on");
     options.add("--samples", samples_, "how often --uncertainty draws the constants; 100 by default")
         .value("N")
-        .within(10, 100000);
+        .within(10, 100000)
+        .needs(uncertainty);
     options.add("--seed", seed_, "what --uncertainty draws them from; 1 by default")
         .value("N")
-        .within(0, 2147483647);
+        .within(0, 2147483647)
+        .needs(uncertainty);
     options
         .add("--trace", trace_,
              "also write what every stream did when to FILE, for Perfetto or chrome://tracing")
-        .value("FILE");
+        .file();
     questions_.declare(options);
     report_.declare(options, "shows all of it, with pictures");
     options.add_flag("--verify-folding", verify_folding_, "run folded and unfolded, and compare");
@@ -142,14 +144,14 @@ class RunCommand : public Command {
     summary.placement = questions_.placement();
     if (uncertainty) summary.uncertainty = scaled(std::move(*uncertainty), summary.step_time);
     if (folding_check) summary.notes.push_back(folding_check->compare(summary));
+    const int code = judge(summary, assertions_, require_fit_);
+    // The result first: it is there even if the page can't be written.
+    output.write(questions_.formatted(summary, subject_, experiment, common_));
+    trace.write(summary, recording);
     if (report_.wanted()) {
       report_.write(html_report(subject_, experiment, summary, recording, progress));
       bar.clear();
     }
-    const std::string text = questions_.formatted(summary, subject_, experiment, common_);
-    const int code = judge(summary, assertions_, require_fit_);
-    trace.write(summary, recording);
-    output.write(text);
     return code;
   }
 

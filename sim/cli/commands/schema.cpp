@@ -18,8 +18,7 @@ class SchemaCommand : public Command {
  public:
   void declare(Options& options) override {
     options.add("KIND", kind_, join_alternatives(exchange::schema_kinds()) + "; config by default");
-    options.add("-o,--output", common_.output, "write the schema to FILE instead of standard output")
-        .value("FILE");
+    options.add("-o,--output", common_.output, "write the schema to FILE instead of standard output").file();
   }
 
   int execute() override {

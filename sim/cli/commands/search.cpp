@@ -47,7 +47,8 @@ class SearchCommand : public Command {
             "--objective", [this](const std::string& word) { request_.objective = objective_of(word); },
             "what to make small: step_time (the default), cost or gpus")
         .value("WORD");
-    options.add("--price", request_.price, "dollars per GPU-hour, for the cost of a step")
+    options
+        .add("--price", request_.price, "dollars per GPU-hour, for the cost of a step; by default the run's")
         .value("DOLLARS")
         .within_reals(0, 1e6);
     options
@@ -85,8 +86,8 @@ class SearchCommand : public Command {
       spdlog::error("interrupted before a plan was found; there is no result");
       return kFailure;
     }
-    if (report_.wanted()) write_page(report);
     output.write(formatted(report, common_.format));
+    if (report_.wanted()) write_page(report);
     if (report.complete) return kDone;
     spdlog::error("interrupted; the result holds what was found until then, and is marked as incomplete");
     return kFailure;

@@ -74,8 +74,7 @@ class SweepCommand : public Command {
         options, "--zip", zip_, "KEY=VALUES",
         "as --vary, but the first values of all --zip together are one point, the second ones another, and "
         "so on");
-    options.add("--plans", plans_, "a YAML list of plans, or a .csv table whose columns are keys")
-        .value("FILE");
+    options.add("--plans", plans_, "a YAML list of plans, or a .csv table whose columns are keys").file();
     add_jobs(options, workers_, "points to simulate");
     options.add_flag("--resume", resume_, "go on behind the rows that the file of -o already has");
     options

@@ -17,8 +17,7 @@ class TopologyCommand : public Command {
     options.add("--gpus", request_.gpus, "GPUs that the cluster has; by default enough to show all levels")
         .value("N")
         .within(1, 131'072);
-    options.add("--picture", request_.picture, "draw it to FILE: .svg (needs Graphviz) or .dot")
-        .value("FILE");
+    options.add("--picture", request_.picture, "draw it to FILE: .svg (needs Graphviz) or .dot").file();
     add_overrides(options, request_.overrides,
                   "override a value of the cluster, as in cluster.nics_per_node=4");
     common_.declare(options, {Format::kText, Format::kJson});

@@ -39,8 +39,7 @@ class ValidateCommand : public Command {
         .required();
     add_overrides(options, overrides_, "override a value of every configuration, as in plan.recompute=full");
     add_jobs(options, workers_, "runs to simulate");
-    options.add("--picture", picture_, "draw measured against simulated step times to FILE (SVG)")
-        .value("FILE");
+    options.add("--picture", picture_, "draw measured against simulated step times to FILE (SVG)").file();
     common_.declare(options, {Format::kText, Format::kJson, Format::kCsv, Format::kMarkdown});
   }
 
