@@ -94,4 +94,16 @@ std::size_t processes(std::size_t workers) {
   return workers > 0 ? workers : available_processors();
 }
 
+void add_uncertainty(Options& options, UncertaintyChoice& choice, const std::string& help) {
+  const Option flag = options.add_flag("--uncertainty", choice.wanted, help);
+  options.add("--samples", choice.samples, "how often --uncertainty draws the constants; 100 by default")
+      .value("N")
+      .within(10, 100000)
+      .needs(flag);
+  options.add("--seed", choice.seed, "what --uncertainty draws them from; 1 by default")
+      .value("N")
+      .within(0, 2147483647)
+      .needs(flag);
+}
+
 }  // namespace trainsim::cli

@@ -47,4 +47,14 @@ std::size_t processes(std::size_t workers);
 [[noreturn]] void fail_choice(const std::string& what, const std::string& value,
                               const std::vector<std::string>& legal);
 
+/// Whether constants are drawn from their ranges, how often, and from which seed.
+struct UncertaintyChoice {
+  bool wanted = false;
+  std::size_t samples = 100;
+  std::uint64_t seed = 1;
+};
+
+/// --uncertainty, which does what `help` says, with --samples and --seed.
+void add_uncertainty(Options& options, UncertaintyChoice& choice, const std::string& help);
+
 }  // namespace trainsim::cli

@@ -78,4 +78,16 @@ std::vector<Variation> load_compared(const std::vector<std::string>& configs, co
   return variations;
 }
 
+std::vector<SampledConfig> sampled_configs(const std::vector<std::string>& configs,
+                                           const std::vector<Variation>& variations) {
+  const CompareSpec first = parse_compare_spec(configs.front(), nullptr);
+  std::vector<SampledConfig> sampled;
+  sampled.reserve(configs.size());
+  for (std::size_t i = 0; i < configs.size(); ++i) {
+    sampled.push_back({parse_compare_spec(configs[i], &first).config, variations[i].overrides,
+                       variations[i].experiment.constants});
+  }
+  return sampled;
+}
+
 }  // namespace trainsim::cli

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/cli/uncertainty.hpp"
 #include "sim/cli/variations.hpp"
 #include "sim/report/comparison.hpp"
 
@@ -24,5 +25,10 @@ CompareSpec parse_compare_spec(const std::string& text, const CompareSpec* first
 /// Loads what is to be compared: `overrides` apply to all, before the changes of each. Throws InputError for
 /// bad configurations, fewer than two of them, and bad changes.
 std::vector<Variation> load_compared(const std::vector<std::string>& configs, const Overrides& overrides);
+
+/// The compared configurations as those whose constants are drawn. REQUIRES: `variations` are those of
+/// `configs`.
+std::vector<SampledConfig> sampled_configs(const std::vector<std::string>& configs,
+                                           const std::vector<Variation>& variations);
 
 }  // namespace trainsim::cli

@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "sim/base/hash.hpp"
 #include "sim/base/quantile.hpp"
 #include "sim/cli/simulate.hpp"
 #include "sim/cli/worker_pool.hpp"
@@ -45,6 +46,25 @@ std::vector<Sample> samples_of(const std::vector<Constant>& constants, const Unc
     samples.push_back({constant.path + "=" + constant.text(constant.high)});
   }
   return samples;
+}
+
+/// Sample `index` of a constant: a number in [0, 1) that depends on nothing but the seed and which constant
+/// it is.
+double uniform_of(const Constant& constant, std::size_t index, std::uint64_t seed) {
+  const std::uint64_t bits = scramble(fingerprint(constant.path + "=" + constant.value, seed) + index);
+  return static_cast<double>(bits >> 11U) * 0x1p-53;
+}
+
+/// The configuration as it is for index 0, and else sample `index` of all constants.
+Sample common_sample(const SampledConfig& config, std::size_t index, std::uint64_t seed) {
+  Sample sample;
+  for (const Constant& constant : config.constants) {
+    if (index == 0 || !constant.varies()) continue;
+    const double value =
+        triangular(constant.low, constant.nominal, constant.high, uniform_of(constant, index, seed));
+    sample.push_back(constant.path + "=" + constant.text(value));
+  }
+  return sample;
 }
 
 /// Step time on the ideal executor, as text that reads back exactly.
@@ -105,6 +125,32 @@ report::Uncertainty relative_uncertainty(const std::string& config, const std::v
                      return a.effect() > b.effect();
                    });
   return result;
+}
+
+std::vector<std::vector<double>> sampled_times(const std::vector<SampledConfig>& configs,
+                                               const UncertaintyOptions& options,
+                                               const std::function<void(double)>& progress) {
+  const std::size_t each = options.samples + 1;
+  std::vector<std::vector<double>> times(configs.size(), std::vector<double>(each));
+  std::size_t done = 0;
+  run_forked(
+      configs.size() * each, options.workers,
+      [&](std::size_t task) {
+        const SampledConfig& config = configs[task / each];
+        return simulate_sample(config.config, config.overrides,
+                               common_sample(config, task % each, options.seed));
+      },
+      [&](std::size_t task, const WorkResult& result) {
+        if (!result.done) throw std::runtime_error("a sample of the constants failed: " + result.text);
+        times[task / each][task % each] = std::stod(result.text);
+        progress(static_cast<double>(++done) / static_cast<double>(configs.size() * each));
+      });
+  for (std::vector<double>& of_config : times) {
+    const double nominal = of_config.front();
+    of_config.erase(of_config.begin());
+    for (double& time : of_config) time /= nominal;
+  }
+  return times;
 }
 
 }  // namespace trainsim::cli

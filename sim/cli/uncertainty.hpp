@@ -20,6 +20,14 @@ struct UncertaintyOptions {
   std::size_t workers = 1;
 };
 
+/// A configuration whose constants are drawn: `config` and `overrides` as for config::load, and what they
+/// are.
+struct SampledConfig {
+  std::string config;
+  std::vector<std::string> overrides;
+  std::vector<config::Constant> constants;
+};
+
 /// Draws a value between `low` and `high` with a triangular density whose top is `mode`, from a number in [0,
 /// 1).
 double triangular(double low, double mode, double high, double uniform);
@@ -32,5 +40,12 @@ report::Uncertainty relative_uncertainty(const std::string& config, const std::v
                                          const config::Experiment& experiment,
                                          const UncertaintyOptions& options,
                                          const std::function<void(double)>& progress);
+
+/// Step times of several configurations on the ideal executor with sampled constants, relative to those of
+/// the constants as they are: by configuration and sample. A constant that configurations have in common (the
+/// same key and value) has the same value of its range in a sample of each.
+std::vector<std::vector<double>> sampled_times(const std::vector<SampledConfig>& configs,
+                                               const UncertaintyOptions& options,
+                                               const std::function<void(double)>& progress);
 
 }  // namespace trainsim::cli

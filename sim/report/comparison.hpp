@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -7,6 +10,23 @@
 #include "sim/report/difference.hpp"
 
 namespace trainsim::report {
+
+/// How sure it is how a run differs from the first, with constants drawn from their ranges, a constant of
+/// both runs alike.
+struct DifferenceInterval {
+  std::size_t samples = 0;
+  std::uint64_t seed = 0;
+  /// Between these lie 90 % of the shares by which time changes (Difference::share()).
+  double low = 0;
+  double high = 0;
+  /// Of the draws, those in which time changes the same way as in the result.
+  std::size_t same_way = 0;
+};
+
+/// The interval of a change by `share` from the relative step times of both runs, draw by draw. REQUIRES: as
+/// many of both, at least one.
+DifferenceInterval difference_interval(double share, const std::vector<double>& first,
+                                       const std::vector<double>& second, std::uint64_t seed);
 
 /// A configuration that is compared, and its result.
 struct ComparedRun {
@@ -24,6 +44,8 @@ struct ComparedRun {
   std::string json;
   /// Its figures, called "A", "B", … in the order of the list.
   Figures figures;
+  /// Against the first run, if it was asked for.
+  std::optional<DifferenceInterval> interval = std::nullopt;
 };
 
 /// Results side by side; all others are compared with the first.
@@ -34,6 +56,9 @@ struct Comparison {
 /// What runs are called: "A" to "Z", then "A2", …
 std::string run_letter(std::size_t index);
 
+/// How a run differs from the first, in words, with its interval if there is one.
+std::vector<std::string> difference_sentences(const Difference& difference, const ComparedRun& run);
+
 /// A value of the input that is not the same in all runs; by run, empty where a run does not have it.
 struct InputDifference {
   std::string key;
@@ -41,9 +66,6 @@ struct InputDifference {
 };
 /// All of them: plan first, then model, cluster and the rest.
 std::vector<InputDifference> input_differences(const std::vector<ComparedRun>& runs);
-
-/// Tables of where time and memory moved, both in full, and the sentences.
-std::string waterfall_text(const Difference& difference);
 
 /// Results side by side, inputs where they differ, waterfalls, sentences.
 std::string to_text(const Comparison& comparison);

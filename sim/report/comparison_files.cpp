@@ -52,6 +52,13 @@ void add_change(Row& row, const Difference& difference) {
   }
 }
 
+/// The first run does not differ from itself in any draw.
+void add_interval(Row& row, const ComparedRun& run) {
+  const DifferenceInterval interval = run.interval.value_or(DifferenceInterval{});
+  row.emplace_back("change_share_low", exact(interval.low));
+  row.emplace_back("change_share_high", exact(interval.high));
+}
+
 /// Column names, or the cells below them, separated by commas.
 std::string csv_line(const Row& row, std::string std::pair<std::string, std::string>::*part) {
   std::string text;
@@ -60,6 +67,14 @@ std::string csv_line(const Row& row, std::string std::pair<std::string, std::str
     text += column.*part;
   }
   return text + "\n";
+}
+
+Json interval_json(const DifferenceInterval& interval) {
+  return {{"samples", interval.samples},
+          {"seed", interval.seed},
+          {"share_low", interval.low},
+          {"share_high", interval.high},
+          {"same_way", interval.same_way}};
 }
 
 }  // namespace
@@ -100,8 +115,14 @@ std::string to_json(const Comparison& comparison) {
                     {"label", run.label},
                     {"set", run.overrides},
                     {"result", Json::parse(run.json)}});
-    if (&run != &comparison.runs.front())
-      differences.push_back(difference_json(difference(comparison.runs.front().figures, run.figures)));
+    if (&run == &comparison.runs.front()) continue;
+    Json moved = difference_json(difference(comparison.runs.front().figures, run.figures));
+    if (run.interval) {
+      moved["uncertainty"] = interval_json(*run.interval);
+      moved["sentences"] =
+          difference_sentences(difference(comparison.runs.front().figures, run.figures), run);
+    }
+    differences.push_back(std::move(moved));
   }
   return dump({{"schema", 1},
                {"runs", std::move(runs)},
@@ -124,10 +145,12 @@ std::string with_what_if(const std::string& text, const Comparison& comparison) 
 }
 
 std::string to_csv(const Comparison& comparison) {
+  const bool with_intervals = comparison.runs.back().interval.has_value();
   std::string text;
   for (const ComparedRun& run : comparison.runs) {
     Row row = figures_row(run);
     add_change(row, difference(comparison.runs.front().figures, run.figures));
+    if (with_intervals) add_interval(row, run);
     if (text.empty()) text = csv_line(row, &Row::value_type::first);
     text += csv_line(row, &Row::value_type::second);
   }

@@ -164,6 +164,28 @@ class Compare(WithFolder):
             self.assertAlmostEqual(parts, float(row["change_time_s"]), delta=1e-9)
             self.assertEqual(float(row["change_time_s"]), float(row["step_time_s"]) - float(rows[0]["step_time_s"]))
 
+    def test_uncertainty_draws_the_same_constants_for_all(self):
+        arguments = ("compare", SMALL, "@plan.recompute=full", "@plan.recompute=none", "--uncertainty", "--samples", "20")
+        result = json.loads(run(*arguments, "--format", "json", "-q").stdout)
+        full, same = result["differences"]
+        interval = full["uncertainty"]
+        self.assertEqual((interval["samples"], interval["seed"], interval["same_way"]), (20, 1, 20))
+        # Running forward again costs a share of the step that hardly depends on how fast the GPU is.
+        self.assertLess(interval["share_low"], interval["share_high"])
+        self.assertLess(interval["share_high"] - interval["share_low"], 0.2 * full["share"])
+        self.assertAlmostEqual(interval["share_low"] / full["share"], 1, delta=0.2)
+        self.assertIn("in 90 % of 20 draws, and takes more in 20 of them.", full["sentences"][-1])
+        # Nothing is changed: no draw tells the runs apart, although each is another step time.
+        self.assertEqual((same["uncertainty"]["share_low"], same["uncertainty"]["share_high"]), (0, 0))
+        self.assertNotIn("draws", same["sentences"][-1])
+        again = json.loads(run(*arguments, "--format", "json", "-q", "-j", "1").stdout)
+        self.assertEqual(again["differences"][0]["uncertainty"], interval)
+        other = json.loads(run(*arguments, "--format", "json", "-q", "--seed", "2").stdout)
+        self.assertNotEqual(other["differences"][0]["uncertainty"]["share_low"], interval["share_low"])
+        rows = list(csv.DictReader(io.StringIO(run(*arguments, "--format", "csv", "-q").stdout)))
+        self.assertEqual([float(row["change_share_low"]) for row in rows], [0, interval["share_low"], 0])
+        self.expect_error("--samples requires --uncertainty", *arguments[:3], "--samples", "20")
+
     def test_a_key_is_not_changed_twice(self):
         self.expect_error("plan.micro_batch_size is changed twice; keep one of its values", "compare", SMALL,
                           "@plan.micro_batch_size=4,plan.micro_batch_size=8")

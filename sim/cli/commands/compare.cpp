@@ -33,6 +33,8 @@ class CompareCommand : public Command {
             "changes")
         .value("");
     add_overrides(options, overrides_, "override a value of all, as in plan.micro_batch_size=2; repeatable");
+    add_uncertainty(options, uncertainty_,
+                    "vary the constants in their ranges, for all runs alike: an interval of each difference");
     add_jobs(options, workers_, "runs to simulate");
     report_.declare(options, "shows results side by side, and where time and memory moved");
     common_.declare(options, {Format::kText, Format::kJson, Format::kCsv});
@@ -49,7 +51,8 @@ class CompareCommand : public Command {
     }
     ProgressBar bar(!common_.quiet);
     const VariationOptions options{true, processes(workers_), [&bar](double share) { bar.update(share); }};
-    const report::Comparison comparison{simulate_variations(variations, options)};
+    report::Comparison comparison{simulate_variations(variations, options)};
+    if (uncertainty_.wanted) add_intervals(variations, options, comparison);
     bar.clear();
     output.write(formatted(comparison, common_.format));
     if (report_.wanted()) write_page(comparison);
@@ -57,15 +60,32 @@ class CompareCommand : public Command {
   }
 
  private:
+  void add_intervals(const std::vector<Variation>& variations, const VariationOptions& how,
+                     report::Comparison& comparison) const {
+    const std::vector<std::vector<double>> times =
+        sampled_times(sampled_configs(configs_, variations),
+                      {uncertainty_.samples, uncertainty_.seed, how.workers}, how.progress);
+    const report::Figures& base = comparison.runs.front().figures;
+    for (std::size_t r = 1; r < times.size(); ++r) {
+      report::ComparedRun& run = comparison.runs[r];
+      run.interval = report::difference_interval(report::difference(base, run.figures).share(), times.front(),
+                                                 times[r], uncertainty_.seed);
+    }
+  }
+
   void write_page(const report::Comparison& comparison) {
     CommandText command("compare");
     for (const std::string& config : configs_) command.argument(config);
-    command.option("--set", overrides_);
+    command.option("--set", overrides_).flag("--uncertainty", uncertainty_.wanted);
+    if (uncertainty_.wanted)
+      command.option("--samples", std::to_string(uncertainty_.samples))
+          .option("--seed", std::to_string(uncertainty_.seed));
     report_.write(report::to_html(report::ComparePage{comparison, command.text(), TRAINSIM_VERSION}));
   }
 
   std::vector<std::string> configs_;
   Overrides overrides_;
+  UncertaintyChoice uncertainty_;
   std::size_t workers_ = 0;
   ReportFile report_;
 };

@@ -74,17 +74,8 @@ class RunCommand : public Command {
             "auto: simulate one of each group of identical ranks; off: simulate all")
         .value("MODE")
         .fallback("auto");
-    const Option uncertainty = options.add_flag(
-        "--uncertainty", uncertainty_,
-        "vary the constants in their ranges: an interval of the step time, and what it hangs on");
-    options.add("--samples", samples_, "how often --uncertainty draws the constants; 100 by default")
-        .value("N")
-        .within(10, 100000)
-        .needs(uncertainty);
-    options.add("--seed", seed_, "what --uncertainty draws them from; 1 by default")
-        .value("N")
-        .within(0, 2147483647)
-        .needs(uncertainty);
+    add_uncertainty(options, uncertainty_,
+                    "vary the constants in their ranges: an interval of the step time, and what it hangs on");
     options
         .add("--trace", trace_,
              "also write what every stream did when to FILE, for Perfetto or chrome://tracing")
@@ -117,8 +108,9 @@ class RunCommand : public Command {
     ProgressBar bar(!common_.quiet);
     const engine::Progress progress = [&bar](double share) { bar.update(share); };
     std::optional<report::Uncertainty> uncertainty;
-    if (uncertainty_)
-      uncertainty = vary_constants(subject_, {samples_, seed_, available_processors()}, experiment, progress);
+    if (uncertainty_.wanted)
+      uncertainty = vary_constants(
+          subject_, {uncertainty_.samples, uncertainty_.seed, available_processors()}, experiment, progress);
     // Before the run itself, because SimGrid can't start again in the processes that are forked after it.
     std::optional<report::JitterResult> jitter;
     if (experiment.jitter.steps > 0) jitter = simulate_steps(experiment, available_processors(), progress);
@@ -165,10 +157,7 @@ class RunCommand : public Command {
   /// Where a trace goes; empty = none.
   std::string trace_;
   Questions questions_;
-  /// Whether the constants are varied, how often, and from which seed.
-  bool uncertainty_ = false;
-  std::size_t samples_ = 100;
-  std::uint64_t seed_ = 1;
+  UncertaintyChoice uncertainty_;
 };
 
 }  // namespace

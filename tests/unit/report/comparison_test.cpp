@@ -35,6 +35,27 @@ TEST(Comparison, InputsAreShownWhereTheyDiffer) {
   EXPECT_EQ(rows[2].key, "model.num_layers");
 }
 
+/// 21 draws in which the second run takes 0, 1, … 20 % more than the first; the result is 10 % more. Their 5
+/// and 95 % quantiles are the second and the last but one.
+TEST(Comparison, IntervalsOfDifferencesAreOfRatios) {
+  std::vector<double> first;
+  std::vector<double> second;
+  for (int percent = 0; percent <= 20; ++percent) {
+    // What both have in common cancels.
+    const double common = 1.0 + percent;
+    first.push_back(common);
+    second.push_back(common * (1.0 + 0.01 * percent) / 1.1);
+  }
+  const DifferenceInterval interval = difference_interval(0.1, first, second, 7);
+  EXPECT_EQ(interval.samples, 21U);
+  EXPECT_EQ(interval.seed, 7U);
+  EXPECT_NEAR(interval.low, 0.01, 1e-12);
+  EXPECT_NEAR(interval.high, 0.19, 1e-12);
+  EXPECT_EQ(interval.same_way, 20U);
+  // 0.93 / 1.1 of the time, times 1.19 and 1.20 in the last two draws, is more than 1.
+  EXPECT_EQ(difference_interval(-0.07, first, second, 7).same_way, 19U);
+}
+
 TEST(Comparison, RunsHaveLetters) {
   EXPECT_EQ(run_letter(0), "A");
   EXPECT_EQ(run_letter(25), "Z");
