@@ -21,11 +21,14 @@ const std::map<std::string, Candidates> kCandidates = {
     {"DIR", {{}, "", true}},
     {"MODE", {{"auto", "off"}, "", false}},
     {"OP", {{"all_reduce", "all_gather", "reduce_scatter", "broadcast", "all_to_all"}, "", false}},
+    {"TARGET", {{"megatron"}, "", false}},
     {"KEY", {{"micro_batch_size", "sequence_length"}, "", false}},
 };
 
-/// The words of a help text that is nothing but alternatives, such as "text, json or csv"; else none.
-std::vector<std::string> alternatives_in(const std::string& help) {
+/// The words of a help text that is, or begins with, nothing but alternatives, such as "text, json or csv:
+/// how"; else none.
+std::vector<std::string> alternatives_in(const std::string& text) {
+  const std::string help = text.substr(0, text.find_first_of(":;"));
   std::vector<std::string> words;
   for (std::size_t at = 0; at < help.size();) {
     const std::size_t end = std::min({help.find(", ", at), help.find(" or ", at), help.size()});

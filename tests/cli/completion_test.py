@@ -98,6 +98,11 @@ class Bash(WithScripts):
         self.assertEqual(self.completed("run", "-o", "some"), ["some file.yaml"])
         self.assertEqual(self.completed("run", "some"), ["some file.yaml"])
         self.assertEqual(self.completed("bench", "--op", "all_r"), ["all_reduce"])
+        self.assertEqual(self.completed("search", "--objective", ""), ["step_time", "cost", "gpus"])
+        self.assertEqual(self.completed("import", "--kind", "meg"), ["megatron", "megatron-log"])
+        self.assertEqual(self.completed("import", "--cluster", "dgx-b"), ["dgx-b200", "dgx-b300"])
+        self.assertEqual(self.completed("export", "--to", ""), ["megatron"])
+        self.assertIn("cluster", self.completed("schema", "clu"))
 
     def test_words_that_are_offered_are_accepted(self):
         for mode in self.completed("run", "--fold", ""):

@@ -20,7 +20,7 @@ class ExportCommand : public Command {
   void declare(Options& options) override {
     add_config(options, subject_);
     options.add("--to", target_, "megatron: a script that runs Megatron-LM by this plan")
-        .value("FORMAT")
+        .value("TARGET")
         .required();
     options.add("-o,--output", common_.output, "write the script to FILE instead of standard output").file();
     options.add_flag("-q,--quiet", common_.quiet, "do not say on standard error what has no option");

@@ -59,7 +59,7 @@ class ImportCommand : public Command {
             "two of logs and traces alone")
         .value("KIND")
         .fallback("auto");
-    options.add("--cluster", request_.cluster, "the cluster to write: a preset or a file").value("NAME");
+    options.add("--cluster", request_.cluster, "the cluster to write: a preset or a file").value("CLUSTER");
     options.add("--gpus", gpus_, "the GPUs to write; by default what the files say")
         .value("N")
         .within(1, 1'000'000);

@@ -45,7 +45,7 @@ class SearchCommand : public Command {
     options
         .add_read(
             "--objective", [this](const std::string& word) { request_.objective = objective_of(word); },
-            "what to make small: step_time (the default), cost or gpus")
+            "step_time, cost or gpus: what to make small; step_time by default")
         .value("WORD");
     options
         .add("--price", request_.price, "dollars per GPU-hour, for the cost of a step; by default the run's")
