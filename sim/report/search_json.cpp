@@ -84,6 +84,7 @@ Columns search_row(const SearchReport& report, const PlanResult& result, const s
       {"name", cell(report.name)}, {"rank", rank}, {"complete", report.complete ? "true" : "false"}};
   const Columns plan = columns(result);
   row.insert(row.end(), plan.begin(), plan.end());
+  row.emplace_back("cost_per_step", report.price ? exact(*report.price * gpu_hours(result)) : "");
   row.emplace_back("why", cell(result.why));
   return row;
 }

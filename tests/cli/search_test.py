@@ -141,6 +141,9 @@ class Search(Case):
         for price, shown in (("3 USD", 3), ("3 EUR", None)):
             run = ("--set", "run.tokens=1B", "--set", f"run.price_per_gpu_hour={price}")
             self.assertEqual(self.search(*SMALL, *run)["price_per_gpu_hour"], shown)
+        table = self.output("search", str(self.path), *SMALL, "--top", "1", "--price", "2.5", "--format", "csv")
+        for row in csv.DictReader(io.StringIO(table)):
+            self.assertAlmostEqual(float(row["cost_per_step"]), 2.5 * float(row["gpu_hours_per_step"]), places=12)
         text = self.output("search", str(self.path), *SMALL, "--top", "1", "--price", "2.5")
         self.assertIn("GPU-hours a step, $", text)
 
