@@ -10,7 +10,7 @@ measurement and of what is not known about it, never of our own result.
 import re
 import sys
 
-from plan_case import PlanCase, main
+from plan_case import GIB, PlanCase, main, merged
 
 
 class Cases(PlanCase):
@@ -69,6 +69,36 @@ class Cases(PlanCase):
         # Each time is known within the error of this family's step times (bloomtune in docs/accuracy.md, 6.0 %).
         for batch, seconds in ((512, 35.77), (1024, 59.65), (1536, 83.11), (2048, 107.12)):
             self.near(results[batch]["step_time_s"], seconds, relative=0.06)
+
+    # ---- published throughput ----
+    def test_B18_fsdp_on_128_a100_and_96_h100(self):
+        # foundation-model-stack/fms-fsdp, README: tokens/s per GPU with torch.compile, 2 sequences of 4096 per GPU. 7B shards
+        # within a node and recomputes nothing, 70B shards everywhere and recomputes some blocks (most, by its HFU).
+        llama = {"sequence_length": 4096, "attention": "flash-2"}
+        base = {"model": {"extends": "llama2-7b", **llama},
+                "plan": {"micro_batch_size": 2, "gradient_dtype": "bf16", "sharding": {"stage": 3, "group": "node"}},
+                "software": {"launch": "compiled", "fusion": "compiled"}}
+        a100 = {"cluster": {"extends": "dgx-a100-80gb", "nics_per_node": 4}, "gpus": 128}
+        h100 = {"cluster": {"extends": "dgx-h100", "nic": {"bandwidth": "100 Gb/s"}}, "gpus": 96}
+        large = {"model": {"extends": "llama2-70b", **llama},
+                 "plan": {"sharding": "fsdp", "recompute": {"granularity": "full", "method": "block", "layers": 60}}}
+        for change, measured in ((a100, 4550), (h100, 9600), (merged(h100, large), 890)):
+            self.near(self.run_plan(base, change)["tokens_per_s_per_gpu"], measured, relative=0.25)
+
+    def test_B27_eight_bits_on_32_and_64_h200(self):
+        # pytorch/torchtitan, benchmarks for H200: 10938 and 10753 tokens/s per GPU for Llama 3 8B in 8 bits.
+        config = {
+            "model": {"extends": "llama3-8b", "sequence_length": 8192, "attention": "flash-2"}, "cluster": "dgx-h200",
+            "plan": {"micro_batch_size": 2, "sharding": "fsdp", "precision": "fp8",
+                     "fp8": {"recipe": "tensorwise", "parameters": True}, "gradient_dtype": "fp32"},
+            "software": {"launch": "compiled", "fusion": "compiled"},
+        }
+        four, eight = (self.run_plan(config, {"gpus": gpus}) for gpus in (32, 64))
+        self.near(four["tokens_per_s_per_gpu"], 10938, relative=0.25)
+        self.near(eight["tokens_per_s_per_gpu"], 10753, relative=0.25)
+        self.near(eight["tokens_per_s_per_gpu"] / four["tokens_per_s_per_gpu"], 10753 / 10938, absolute=0.05)
+        # State of 16 bytes per parameter on half as many more ranks: 16 * 8.03e9 / 64 = 1.9 GiB less.
+        self.near((four["peak_memory_bytes"] - eight["peak_memory_bytes"]) / GIB, 1.9, relative=0.2)
 
     def test_B29_accumulation_gathers_again(self):
         # marin-community/marin: 1536 sequences in two micro-batches are slower for each token than 1024 in one. Where the

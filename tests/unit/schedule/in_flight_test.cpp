@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How many micro-batches a stage holds activations for, against the published counts.
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "tests/unit/schedule/written_schedule.hpp"
@@ -35,6 +37,18 @@ TEST(PeakInFlight, InterleavedHoldsMoreOnTheFirstStage) {
             << "p " << p << ", v " << v << ", m " << m;
       }
     }
+  }
+}
+
+// NVIDIA/Megatron-LM issues 169 and 675: rank r warms up with 2 (p - r - 1) + (v - 1) p forwards, 22 on the
+// first of 8 stages with two chunks; one more follows before its first backward.
+TEST(ScheduleCases, C17_WarmUpOfInterleavedStages) {
+  const Schedule schedule = interleaved(8, 2, 32);
+  for (std::int64_t rank = 0; rank < 8; ++rank) {
+    const std::vector<Slot>& slots = schedule.slots[static_cast<std::size_t>(rank)];
+    const auto backward = std::find_if(slots.begin(), slots.end(),
+                                       [](const Slot& slot) { return slot.kind == SlotKind::kBackward; });
+    EXPECT_EQ(backward - slots.begin(), 2 * (8 - rank - 1) + 8 + 1) << "rank " << rank;
   }
 }
 
