@@ -186,11 +186,12 @@ std::string invalid_note(const std::vector<Row>& rows) {
 std::vector<std::string> sweep_notes(const std::vector<Row>& rows) {
   if (rows.empty()) return {};
   std::vector<std::string> notes = {fastest_note(rows), run_note(rows)};
-  const std::vector<std::string> keys = sweep::keys_of(rows.front());
-  if (keys.size() == 1 && is_batch_size(keys.front())) {
+  // What has one value in all rows is no axis.
+  const std::vector<sweep::RowAxis> axes = sweep::axes_of(rows);
+  if (axes.size() == 1 && axes.front().keys.size() == 1 && is_batch_size(axes.front().keys.front())) {
     std::vector<const Row*> all(rows.size());
     std::transform(rows.begin(), rows.end(), all.begin(), [](const Row& row) { return &row; });
-    for (std::string& sentence : batch_curve(keys.front(), all).sentences)
+    for (std::string& sentence : batch_curve(axes.front().keys.front(), all).sentences)
       notes.push_back(std::move(sentence));
   }
   notes.push_back(invalid_note(rows));

@@ -163,6 +163,8 @@ class Text(Folder):
     def test_sentences_go_to_standard_error_beside_rows(self):
         arguments = (BUBBLE, "--vary", "plan.global_batch_size=64..1024*2", "--format", "jsonl")
         self.assertIn("Beyond m = 256", sweep(*arguments).stderr)
+        # A key with one value for all changes nothing.
+        self.assertIn("Beyond m = 256", sweep(*arguments, "--vary", "plan.precision=bf16").stderr)
         self.assertEqual(sweep(*arguments, "-q").stderr, "")
 
     def test_the_name_of_the_file_chooses_the_format(self):
