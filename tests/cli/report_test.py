@@ -54,6 +54,11 @@ class Report(unittest.TestCase):
         _, data, result = self.report_of("gpt175b")
         self.assertEqual(data["result"], result)
 
+    def test_the_whole_run(self):
+        _, data, result = self.report_of("gpt175b-300b-tokens")
+        self.assertGreater(result["run"]["days"], 0)
+        self.assertEqual(data["result"]["run"], result["run"])
+
     def test_size_of_the_largest_configurations(self):
         for config in ("gpt175b", "llama3-405b", "sc21-1008b"):
             self.report_of(config)

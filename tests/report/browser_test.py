@@ -61,6 +61,7 @@ PAGES = [
     ("gpt175b", "run", "gpt175b"),
     ("small-dp8", "run", "small-dp8"),
     ("slow-gpu", "run", "slow-gpu"),
+    ("whole-run", "run", "gpt175b-300b-tokens"),
     ("hostile", "run", "hostile"),
     ("sweep-knee", "sweep", "gpt175b", "--vary", "plan.global_batch_size=192..3072*2"),
     ("sweep-map", "sweep", "gpt175b", "--vary", "plan.micro_batch_size=1,2,4,5,8", "--vary",

@@ -132,6 +132,43 @@ async function hovers(page) {
   await page.keyboard.press("0");
 }
 
+const embedded = (page) => page.$eval("#data", (node) => JSON.parse(node.textContent));
+
+/** What the page says with blanks of one kind. */
+const textOf = (page, selector) => page.$eval(selector, (node) => node.textContent.replace(/\s+/g, " "));
+
+/** Sections of what a run may have or not: there with a link to them if it has, else neither. */
+async function parts(page) {
+  const {page: kind, result} = await embedded(page);
+  if (kind !== "run") return;
+  const wanted = {"whole-run": result.run};
+  for (const [id, value] of Object.entries(wanted)) {
+    const has = value !== null && value !== undefined;
+    expect((await page.$(`main > #${id}`) !== null) === has, `the section #${id} is ${has ? "there" : "left out"}`);
+    expect((await page.$(`nav a[href='#${id}']`) !== null) === has, `the link to #${id} is ${has ? "there" : "left out"}`);
+  }
+}
+
+/** The whole run: headline numbers, where the time goes, and the interval between checkpoints beside the best ones. */
+async function wholeRun(page) {
+  const {run} = (await embedded(page)).result;
+  const numbers = await textOf(page, "#run-numbers");
+  for (const text of [(run.wall_s / 86400).toPrecision(3) + " days", (100 * run.goodput).toFixed(1) + " %",
+    run.cost.currency, (run.energy.energy_kwh / 1000).toPrecision(4) + " MWh", (run.energy.co2_kg / 1000).toPrecision(4) + " t"])
+    expect(numbers.includes(text), `the headline numbers of the run have '${text}': '${numbers}'`);
+  const bars = await page.$$eval("#run-time tbody tr", (rows) => rows.map((row) => row.cells[0].firstChild.textContent));
+  const all = ["Steps, if all had the full batch", "Batch ramp", "Steps", "Checkpoints", "Steps done again", "Restarts", "Whole run"];
+  expect(bars.join() === all.join(), `the run is made of ${all}: ${bars}`);
+  const shares = await page.$$eval("#run-time tbody tr", (rows) => rows.map((row) => parseFloat(row.cells[3].textContent)));
+  // Of the run in percent; each is rounded to a tenth.
+  expect(Math.abs(shares[2] + shares[3] + shares[4] + shares[5] - shares[6]) < 0.3, `parts of the run add up: ${shares}`);
+  const intervals = await page.$$eval("#run-intervals tbody tr", (rows) => rows.map((row) => row.cells[1].textContent));
+  const minutes = [run.checkpoint.interval_s, run.failures.daly_interval_s, run.failures.young_interval_s]
+      .map((seconds) => (seconds / 60).toPrecision(3) + "\u00a0min");
+  expect(intervals.join() === minutes.join(), `the interval is ${minutes}: ${intervals}`);
+  expect(await page.$$eval("#run-batches tbody tr", (rows) => rows.length) === run.stages.length, "every size of the batch has a row");
+}
+
 /** The keyboard reaches every control. */
 async function reachable(page) {
   await page.evaluate(() => {
@@ -304,7 +341,8 @@ try {
     await page.setViewport({width: 1440, height: 900});
   }
   await reachable(page);
-  const checks = {"#timeline-chart": [zooms, hovers, keyboard, tables], ".curves": [curves], "#map": [map],
+  await parts(page);
+  const checks = {"#whole-run": [wholeRun], "#timeline-chart": [zooms, hovers, keyboard, tables], ".curves": [curves], "#map": [map],
     "#memory-front .chart": [front], "#points-table": [(on) => sorts(on, "#points-table")],
     "#settings-table": [(on) => sorts(on, "#settings-table")]};
   for (const [part, list] of Object.entries(checks)) {

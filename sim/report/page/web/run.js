@@ -1,6 +1,7 @@
 // The page of a run.
 
 showSummary();
+showWholeRun();
 showEfficiency();
 showTimeline();
 showStages();
