@@ -139,9 +139,10 @@ const textOf = (page, selector) => page.$eval(selector, (node) => node.textConte
 
 /** Sections of what a run may have or not: there with a link to them if it has, else neither. */
 async function parts(page) {
-  const {page: kind, result} = await embedded(page);
+  const {page: kind, result, what_if: whatIf} = await embedded(page);
   if (kind !== "run") return;
-  const wanted = {"whole-run": result.run};
+  const wanted = {"whole-run": result.run, "jitter": result.jitter, "uncertainty": result.uncertainty,
+    "sensitivity": result.sensitivity, "what-if": whatIf.length > 0 ? whatIf : null, "placement": result.placement};
   for (const [id, value] of Object.entries(wanted)) {
     const has = value !== null && value !== undefined;
     expect((await page.$(`main > #${id}`) !== null) === has, `the section #${id} is ${has ? "there" : "left out"}`);
@@ -167,6 +168,67 @@ async function wholeRun(page) {
       .map((seconds) => (seconds / 60).toPrecision(3) + "\u00a0min");
   expect(intervals.join() === minutes.join(), `the interval is ${minutes}: ${intervals}`);
   expect(await page.$$eval("#run-batches tbody tr", (rows) => rows.length) === run.stages.length, "every size of the batch has a row");
+}
+
+/** Step times as the page writes them, such as those of the rows of a table. */
+const seconds = (value) => value >= 1 ? value.toPrecision(4) + "\u00a0s" : (1000 * value).toPrecision(4) + "\u00a0ms";
+const cells = (page, table, column) => page.$$eval(`${table} tbody tr`, (rows, index) =>
+    rows.map((row) => row.cells[index].firstChild?.textContent ?? ""), column);
+
+/** How sure the step time is: the interval in the first row, and below it the constants that move the step. */
+async function uncertainty(page) {
+  const {uncertainty: found, step_time_s: step} = (await embedded(page)).result;
+  const spread = ({step_time_at_low_s: low, step_time_at_high_s: high}) => Math.max(step, low, high) - Math.min(step, low, high);
+  const rows = found.constants.filter((constant) => spread(constant) >= 0.005 * step);
+  expect(rows.length > 0, "some constants move the step");
+  const low = [found.step_time_low_s, ...rows.map((row) => row.step_time_at_low_s)].map(seconds);
+  const shown = await cells(page, "#uncertainty-table", 5);
+  expect(shown.join() === low.join(), `step times at the low ends are ${low}: ${shown}`);
+  const lead = await textOf(page, "#uncertainty-lead");
+  expect(lead.includes("90 % of 10 samples"), `the interval says what it is: '${lead}'`);
+}
+
+/** What the step is bound by: a row for everything that was made better, and the sentences. */
+async function sensitivity(page) {
+  const {rows, sentences} = (await embedded(page)).result.sensitivity;
+  const shown = await cells(page, "#sensitivity-table", 1);
+  expect(shown.join() === rows.map((row) => seconds(row.step_time_s)).join(), `every part has its step time: ${shown}`);
+  const said = await page.$$eval("#sensitivity-sentences p", (nodes) => nodes.map((node) => node.textContent));
+  expect(said.join() === sentences.join(), `what the step is bound by: ${said}`);
+}
+
+/** Changes that were asked for: what each is of the run, its reasons, and tables that can be unfolded. */
+async function whatIfs(page) {
+  const {result, what_if: answers} = await embedded(page);
+  const shown = await cells(page, "#what-if-table", 1);
+  const times = [result, ...answers.map((answer) => answer.result)].map((each) => seconds(each.step_time_s));
+  expect(shown.join() === times.join(), `step times are ${times}: ${shown}`);
+  const text = await page.$eval("#what-if", (node) => node.textContent);
+  for (const {change, difference, inputs} of answers) {
+    for (const part of [change, ...difference.sentences, ...inputs.map((input) => input.key)])
+      expect(text.includes(part), `the change ${change} says '${part}'`);
+  }
+  const last = await page.$$eval("#what-if-moves details table:first-of-type", (tables) =>
+      tables.map((table) => table.tBodies[0].lastChild.cells[0].textContent));
+  expect(last.join() === answers.map((answer) => answer.difference.to).join(), `each change has its waterfall: ${last}`);
+}
+
+/** Other placements: the run as it is, then each with its reason. */
+async function placements(page) {
+  const {placement, step_time_s: step} = (await embedded(page)).result;
+  const times = [step, ...placement.rows.map((row) => row.step_time_s)].map(seconds);
+  const shown = await cells(page, "#placement-table", 1);
+  expect(placement.rows.length > 0 && shown.join() === times.join(), `step times are ${times}: ${shown}`);
+  const why = await cells(page, "#placement-table", 3);
+  expect(why.slice(1).join() === placement.rows.map((row) => row.why).join(), `every placement says why: ${why}`);
+}
+
+/** Steps with jitter: what half, 90 % and 99 % of them stay within. */
+async function jitter(page) {
+  const found = (await embedded(page)).result.jitter;
+  const shown = await page.$$eval("#jitter-numbers .value", (nodes) => nodes.map((node) => node.textContent));
+  const wanted = [found.mean_s, found.p50_s, found.p90_s, found.p99_s].map(seconds);
+  expect(shown.join() === wanted.join(), `step times with jitter are ${wanted}: ${shown}`);
 }
 
 /** The keyboard reaches every control. */
@@ -342,7 +404,8 @@ try {
   }
   await reachable(page);
   await parts(page);
-  const checks = {"#whole-run": [wholeRun], "#timeline-chart": [zooms, hovers, keyboard, tables], ".curves": [curves], "#map": [map],
+  const checks = {"#whole-run": [wholeRun], "#uncertainty": [uncertainty], "#sensitivity": [sensitivity], "#what-if": [whatIfs],
+    "#placement": [placements], "#jitter": [jitter], "#timeline-chart": [zooms, hovers, keyboard, tables], ".curves": [curves], "#map": [map],
     "#memory-front .chart": [front], "#points-table": [(on) => sorts(on, "#points-table")],
     "#settings-table": [(on) => sorts(on, "#settings-table")]};
   for (const [part, list] of Object.entries(checks)) {

@@ -10,6 +10,7 @@
 
 #include "sim/cli/auto_recompute.hpp"
 #include "sim/cli/command.hpp"
+#include "sim/cli/command_text.hpp"
 #include "sim/cli/commands/factories.hpp"
 #include "sim/cli/html_report.hpp"
 #include "sim/cli/jitter.hpp"
@@ -143,7 +144,8 @@ class RunCommand : public Command {
     if (uncertainty) summary.uncertainty = scaled(std::move(*uncertainty), summary.step_time);
     if (folding_check) summary.notes.push_back(folding_check->compare(summary));
     if (report_.wanted()) {
-      report_.write(html_report(subject_, experiment, summary, recording, progress));
+      report_.write(html_report(subject_, experiment, summary, recording,
+                                {command(), questions_.what_ifs(summary, subject_, experiment)}, progress));
       bar.clear();
     }
     const std::string text = questions_.formatted(summary, subject_, experiment, common_);
@@ -154,6 +156,17 @@ class RunCommand : public Command {
   }
 
  private:
+  /// The command line that makes the same page again.
+  std::string command() const {
+    CommandText text("run");
+    text.subject(subject_).option("--fold", fold_ ? "" : "off").flag("--verify-folding", verify_folding_);
+    text.flag("--uncertainty", uncertainty_);
+    if (uncertainty_)
+      text.option("--samples", std::to_string(samples_)).option("--seed", std::to_string(seed_));
+    questions_.add_to(text);
+    return text.text();
+  }
+
   Subject subject_;
   std::vector<std::string> assertions_;
   ReportFile report_;

@@ -9,4 +9,5 @@ showMemory();
 showCommunication();
 showKernels();
 showChanges();
+showAnswers();
 showPlan();
