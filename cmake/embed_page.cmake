@@ -6,7 +6,7 @@
 cmake_minimum_required(VERSION 3.22)
 set(shared begin.js format.js dom.js charts.js frame.js)
 set(pages run sweep compare search)
-set(scripts_run waterfall.js summary.js timeline.js memory.js network.js kernels.js plan.js run.js)
+set(scripts_run waterfall.js summary.js whole_run.js timeline.js memory.js network.js kernels.js plan.js answers.js run.js)
 set(scripts_sweep front.js points.js curves.js heat_map.js sweep.js)
 set(scripts_compare waterfall.js compare.js)
 set(scripts_search front.js search.js)

@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "sim/cli/command_text.hpp"
 #include "sim/cli/kernel_gains.hpp"
 #include "sim/cli/plan_changes.hpp"
 #include "sim/engine/link_curves.hpp"
@@ -30,13 +29,13 @@ std::vector<program::LinkCurve> curves_of_busiest_links(const report::Summary& s
 }  // namespace
 
 std::string html_report(const Subject& subject, const config::Experiment& experiment,
-                        const report::Summary& summary, const Recording& recording,
+                        const report::Summary& summary, const Recording& recording, ReportRequest request,
                         const engine::Progress& progress) {
   report::WhatIf what_if = plan_changes(subject, experiment, progress);
   what_if.kernels = kernel_gains(recording.job, summary, progress);
   return report::to_html({experiment, summary, recording.job, recording.timeline, std::move(what_if),
-                          curves_of_busiest_links(summary, recording),
-                          CommandText("run").subject(subject).text(), TRAINSIM_VERSION});
+                          curves_of_busiest_links(summary, recording), std::move(request.asked),
+                          std::move(request.command), TRAINSIM_VERSION});
 }
 
 }  // namespace trainsim::cli

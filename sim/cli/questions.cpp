@@ -67,13 +67,22 @@ void Questions::answer(const Subject& subject, const config::Experiment& base,
   if (placement_) found_placement_ = try_placements(subject, base, options);
 }
 
+report::Comparison Questions::what_ifs(const report::Summary& summary, const Subject& subject,
+                                       const config::Experiment& base) const {
+  report::Comparison comparison;
+  if (runs_.empty()) return comparison;
+  comparison.runs = {base_run(summary, subject, base)};
+  comparison.runs.insert(comparison.runs.end(), runs_.begin(), runs_.end());
+  return comparison;
+}
+
+void Questions::add_to(CommandText& command) const {
+  command.option("--what-if", what_ifs_).flag("--sensitivity", sensitivity_).flag("--placement", placement_);
+}
+
 std::string Questions::formatted(const report::Summary& summary, const Subject& subject,
                                  const config::Experiment& base, const CommonOptions& how) const {
-  report::Comparison comparison;
-  if (!runs_.empty()) {
-    comparison.runs = {base_run(summary, subject, base)};
-    comparison.runs.insert(comparison.runs.end(), runs_.begin(), runs_.end());
-  }
+  const report::Comparison comparison = what_ifs(summary, subject, base);
   switch (how.format) {
     case Format::kJson:
       return runs_.empty() ? report::to_json(summary)

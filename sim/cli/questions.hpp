@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "sim/cli/command_options.hpp"
+#include "sim/cli/command_text.hpp"
 #include "sim/cli/variations.hpp"
+#include "sim/report/comparison.hpp"
 #include "sim/report/summary.hpp"
 
 namespace trainsim::cli {
@@ -24,6 +26,11 @@ class Questions {
   const std::optional<report::Sensitivity>& sensitivity() const { return found_; }
   /// The same for --placement.
   const std::optional<report::Placement>& placement() const { return found_placement_; }
+  /// The run itself, then each --what-if; empty when there is none.
+  report::Comparison what_ifs(const report::Summary& summary, const Subject& subject,
+                              const config::Experiment& base) const;
+  /// Adds the questions to a command line that asks them again.
+  void add_to(CommandText& command) const;
   /// The result with the answers, as --format and --verbose ask for.
   std::string formatted(const report::Summary& summary, const Subject& subject,
                         const config::Experiment& base, const CommonOptions& how) const;

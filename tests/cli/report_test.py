@@ -7,6 +7,7 @@ usage: report_test.py TRAINSIM
 import collections
 import json
 import pathlib
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -53,6 +54,35 @@ class Report(unittest.TestCase):
     def test_its_numbers_are_those_of_the_json_output(self):
         _, data, result = self.report_of("gpt175b")
         self.assertEqual(data["result"], result)
+
+    def test_the_whole_run(self):
+        _, data, result = self.report_of("gpt175b-300b-tokens")
+        self.assertGreater(result["run"]["days"], 0)
+        self.assertEqual(data["result"]["run"], result["run"])
+
+    def test_what_was_asked_beside_the_run(self):
+        asked = ("--what-if", "gpus=x2", "--what-if", "op.attention.speedup=2", "--sensitivity", "--placement",
+                 "--uncertainty", "--samples", "10")
+        plan = {"pipeline_parallel": 2, "micro_batch_size": 2, "global_batch_size": 64}
+        _, data, result = self.report_of(self.config_file(gpus=16, plan=plan), *asked)
+        answers = result.pop("what_if")
+        self.assertEqual(data["result"], result)
+        self.assertGreater(result["uncertainty"]["step_time_high_s"], result["uncertainty"]["step_time_low_s"])
+        self.assertTrue(result["sensitivity"]["rows"])
+        self.assertTrue(result["placement"]["rows"])
+        self.assertEqual([each["change"] for each in data["what_if"]], ["gpus=x2", "op.attention.speedup=2"])
+        for shown, answer in zip(data["what_if"], answers):
+            for key in ("change", "set", "difference"):
+                self.assertEqual(shown[key], answer[key], key)
+            for key, value in shown["result"].items():
+                self.assertEqual(value, answer["result"][key], key)
+        self.assertIn({"key": "gpus", "values": ["16", "32"]}, data["what_if"][0]["inputs"])
+
+    def test_a_run_that_was_asked_nothing(self):
+        _, data, result = self.report_of(self.config_file())
+        self.assertEqual(data["what_if"], [])
+        for key in ("uncertainty", "sensitivity", "placement"):
+            self.assertIsNone(result[key])
 
     def test_size_of_the_largest_configurations(self):
         for config in ("gpt175b", "llama3-405b", "sc21-1008b"):
@@ -216,6 +246,13 @@ class Report(unittest.TestCase):
                                check=True, capture_output=True, text=True)
         same = json.loads(again.stdout)
         self.assertEqual(same["step_time_s"], result["step_time_s"])
+
+    def test_that_command_asks_the_same(self):
+        asked = ["--fold", "off", "--verify-folding", "--uncertainty", "--samples", "12", "--seed", "3", "--what-if",
+                 "gpu.hbm_bandwidth=+20%", "--what-if", "network.latency=x0.5", "--sensitivity", "--placement"]
+        path = self.config_file()
+        _, data, _ = self.report_of(path, *asked)
+        self.assertEqual(shlex.split(data["command"]), ["trainsim", "run", str(path), *asked])
 
     def test_a_plan_that_does_not_fit(self):
         _, data, result = self.report_of("gpt175b", "--set", "plan.sharding=none", "--set", "plan.tensor_parallel=2",

@@ -132,6 +132,105 @@ async function hovers(page) {
   await page.keyboard.press("0");
 }
 
+const embedded = (page) => page.$eval("#data", (node) => JSON.parse(node.textContent));
+
+/** What the page says with blanks of one kind. */
+const textOf = (page, selector) => page.$eval(selector, (node) => node.textContent.replace(/\s+/g, " "));
+
+/** Sections of what a run may have or not: there with a link to them if it has, else neither. */
+async function parts(page) {
+  const {page: kind, result, what_if: whatIf} = await embedded(page);
+  if (kind !== "run") return;
+  const wanted = {"whole-run": result.run, "jitter": result.jitter, "uncertainty": result.uncertainty,
+    "sensitivity": result.sensitivity, "what-if": whatIf.length > 0 ? whatIf : null, "placement": result.placement};
+  for (const [id, value] of Object.entries(wanted)) {
+    const has = value !== null && value !== undefined;
+    expect((await page.$(`main > #${id}`) !== null) === has, `the section #${id} is ${has ? "there" : "left out"}`);
+    expect((await page.$(`nav a[href='#${id}']`) !== null) === has, `the link to #${id} is ${has ? "there" : "left out"}`);
+  }
+}
+
+/** The whole run: headline numbers, where the time goes, and the interval between checkpoints beside the best ones. */
+async function wholeRun(page) {
+  const {run} = (await embedded(page)).result;
+  const numbers = await textOf(page, "#run-numbers");
+  for (const text of [(run.wall_s / 86400).toPrecision(3) + " days", (100 * run.goodput).toFixed(1) + " %",
+    run.cost.currency, (run.energy.energy_kwh / 1000).toPrecision(4) + " MWh", (run.energy.co2_kg / 1000).toPrecision(4) + " t"])
+    expect(numbers.includes(text), `the headline numbers of the run have '${text}': '${numbers}'`);
+  const bars = await page.$$eval("#run-time tbody tr", (rows) => rows.map((row) => row.cells[0].firstChild.textContent));
+  const all = ["Steps, if all had the full batch", "Batch ramp", "Steps", "Checkpoints", "Steps done again", "Restarts", "Whole run"];
+  expect(bars.join() === all.join(), `the run is made of ${all}: ${bars}`);
+  const shares = await page.$$eval("#run-time tbody tr", (rows) => rows.map((row) => parseFloat(row.cells[3].textContent)));
+  // Of the run in percent; each is rounded to a tenth.
+  expect(Math.abs(shares[2] + shares[3] + shares[4] + shares[5] - shares[6]) < 0.3, `parts of the run add up: ${shares}`);
+  const intervals = await page.$$eval("#run-intervals tbody tr", (rows) => rows.map((row) => row.cells[1].textContent));
+  const minutes = [run.checkpoint.interval_s, run.failures.daly_interval_s, run.failures.young_interval_s]
+      .map((seconds) => (seconds / 60).toPrecision(3) + "\u00a0min");
+  expect(intervals.join() === minutes.join(), `the interval is ${minutes}: ${intervals}`);
+  expect(await page.$$eval("#run-batches tbody tr", (rows) => rows.length) === run.stages.length, "every size of the batch has a row");
+}
+
+/** Step times as the page writes them, such as those of the rows of a table. */
+const seconds = (value) => value >= 1 ? value.toPrecision(4) + "\u00a0s" : (1000 * value).toPrecision(4) + "\u00a0ms";
+const cells = (page, table, column) => page.$$eval(`${table} tbody tr`, (rows, index) =>
+    rows.map((row) => row.cells[index].firstChild?.textContent ?? ""), column);
+
+/** How sure the step time is: the interval in the first row, and below it the constants that move the step. */
+async function uncertainty(page) {
+  const {uncertainty: found, step_time_s: step} = (await embedded(page)).result;
+  const spread = ({step_time_at_low_s: low, step_time_at_high_s: high}) => Math.max(step, low, high) - Math.min(step, low, high);
+  const rows = found.constants.filter((constant) => spread(constant) >= 0.005 * step);
+  expect(rows.length > 0, "some constants move the step");
+  const low = [found.step_time_low_s, ...rows.map((row) => row.step_time_at_low_s)].map(seconds);
+  const shown = await cells(page, "#uncertainty-table", 5);
+  expect(shown.join() === low.join(), `step times at the low ends are ${low}: ${shown}`);
+  const lead = await textOf(page, "#uncertainty-lead");
+  expect(lead.includes("90 % of 10 samples"), `the interval says what it is: '${lead}'`);
+}
+
+/** What the step is bound by: a row for everything that was made better, and the sentences. */
+async function sensitivity(page) {
+  const {rows, sentences} = (await embedded(page)).result.sensitivity;
+  const shown = await cells(page, "#sensitivity-table", 1);
+  expect(shown.join() === rows.map((row) => seconds(row.step_time_s)).join(), `every part has its step time: ${shown}`);
+  const said = await page.$$eval("#sensitivity-sentences p", (nodes) => nodes.map((node) => node.textContent));
+  expect(said.join() === sentences.join(), `what the step is bound by: ${said}`);
+}
+
+/** Changes that were asked for: what each is of the run, its reasons, and tables that can be unfolded. */
+async function whatIfs(page) {
+  const {result, what_if: answers} = await embedded(page);
+  const shown = await cells(page, "#what-if-table", 1);
+  const times = [result, ...answers.map((answer) => answer.result)].map((each) => seconds(each.step_time_s));
+  expect(shown.join() === times.join(), `step times are ${times}: ${shown}`);
+  const text = await page.$eval("#what-if", (node) => node.textContent);
+  for (const {change, difference, inputs} of answers) {
+    for (const part of [change, ...difference.sentences, ...inputs.map((input) => input.key)])
+      expect(text.includes(part), `the change ${change} says '${part}'`);
+  }
+  const last = await page.$$eval("#what-if-moves details table:first-of-type", (tables) =>
+      tables.map((table) => table.tBodies[0].lastChild.cells[0].textContent));
+  expect(last.join() === answers.map((answer) => answer.difference.to).join(), `each change has its waterfall: ${last}`);
+}
+
+/** Other placements: the run as it is, then each with its reason. */
+async function placements(page) {
+  const {placement, step_time_s: step} = (await embedded(page)).result;
+  const times = [step, ...placement.rows.map((row) => row.step_time_s)].map(seconds);
+  const shown = await cells(page, "#placement-table", 1);
+  expect(placement.rows.length > 0 && shown.join() === times.join(), `step times are ${times}: ${shown}`);
+  const why = await cells(page, "#placement-table", 3);
+  expect(why.slice(1).join() === placement.rows.map((row) => row.why).join(), `every placement says why: ${why}`);
+}
+
+/** Steps with jitter: what half, 90 % and 99 % of them stay within. */
+async function jitter(page) {
+  const found = (await embedded(page)).result.jitter;
+  const shown = await page.$$eval("#jitter-numbers .value", (nodes) => nodes.map((node) => node.textContent));
+  const wanted = [found.mean_s, found.p50_s, found.p90_s, found.p99_s].map(seconds);
+  expect(shown.join() === wanted.join(), `step times with jitter are ${wanted}: ${shown}`);
+}
+
 /** The keyboard reaches every control. */
 async function reachable(page) {
   await page.evaluate(() => {
@@ -304,7 +403,9 @@ try {
     await page.setViewport({width: 1440, height: 900});
   }
   await reachable(page);
-  const checks = {"#timeline-chart": [zooms, hovers, keyboard, tables], ".curves": [curves], "#map": [map],
+  await parts(page);
+  const checks = {"#whole-run": [wholeRun], "#uncertainty": [uncertainty], "#sensitivity": [sensitivity], "#what-if": [whatIfs],
+    "#placement": [placements], "#jitter": [jitter], "#timeline-chart": [zooms, hovers, keyboard, tables], ".curves": [curves], "#map": [map],
     "#memory-front .chart": [front], "#points-table": [(on) => sorts(on, "#points-table")],
     "#settings-table": [(on) => sorts(on, "#settings-table")]};
   for (const [part, list] of Object.entries(checks)) {

@@ -10,6 +10,7 @@
 
 #include "sim/cli/auto_recompute.hpp"
 #include "sim/cli/command.hpp"
+#include "sim/cli/command_text.hpp"
 #include "sim/cli/commands/factories.hpp"
 #include "sim/cli/html_report.hpp"
 #include "sim/cli/jitter.hpp"
@@ -141,13 +142,25 @@ class RunCommand : public Command {
     output.write(questions_.formatted(summary, subject_, experiment, common_));
     trace.write(summary, recording);
     if (report_.wanted()) {
-      report_.write(html_report(subject_, experiment, summary, recording, progress));
+      report_.write(html_report(subject_, experiment, summary, recording,
+                                {command(), questions_.what_ifs(summary, subject_, experiment)}, progress));
       bar.clear();
     }
     return code;
   }
 
  private:
+  /// The command line that makes the same page again.
+  std::string command() const {
+    CommandText text("run");
+    text.subject(subject_).option("--fold", fold_ ? "" : "off").flag("--verify-folding", verify_folding_);
+    text.flag("--uncertainty", uncertainty_.wanted);
+    if (uncertainty_.wanted)
+      text.option("--samples", std::to_string(uncertainty_.samples)).option("--seed", std::to_string(uncertainty_.seed));
+    questions_.add_to(text);
+    return text.text();
+  }
+
   Subject subject_;
   std::vector<std::string> assertions_;
   ReportFile report_;

@@ -2,54 +2,22 @@
 #include "sim/report/page/compare_page.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <map>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "sim/report/difference_json.hpp"
 #include "sim/report/format.hpp"
 #include "sim/report/page/frame.hpp"
+#include "sim/report/page/parts.hpp"
 
 namespace trainsim::report {
 
 namespace {
 
-/// What of a run's JSON result the page shows.
-constexpr std::array<std::string_view, 22> kResults = {"model",
-                                                       "cluster",
-                                                       "gpu",
-                                                       "parameters",
-                                                       "step_time_s",
-                                                       "tokens_per_s",
-                                                       "tokens_per_s_per_gpu",
-                                                       "model_tflops_per_gpu",
-                                                       "mfu",
-                                                       "hfu",
-                                                       "bubble_ratio",
-                                                       "scaling_efficiency",
-                                                       "fits",
-                                                       "verdict",
-                                                       "peak_memory_bytes",
-                                                       "memory_capacity_bytes",
-                                                       "memory_reserve_bytes",
-                                                       "memory_headroom_bytes",
-                                                       "breakdown",
-                                                       "plan",
-                                                       "warnings",
-                                                       "notes"};
 /// Runs that a heading names one by one.
 constexpr std::size_t kMostNames = 3;
-
-Json results_of(const Json& json) {
-  Json part = Json::object();
-  for (const std::string_view key : kResults) {
-    if (const auto found = json.find(key); found != json.end()) part[std::string(key)] = *found;
-  }
-  return part;
-}
 
 /// The largest numbers of the ranks of a pipeline stage.
 struct StageMaxima {
@@ -90,7 +58,7 @@ Json run_json(const ComparedRun& run) {
           {"description", run.description},
           {"set", run.overrides},
           {"tokens", run.figures.tokens},
-          {"result", results_of(full)},
+          {"result", shown_results(full)},
           {"stages", stages_json(full["ranks"])}};
 }
 

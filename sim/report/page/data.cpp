@@ -166,6 +166,7 @@ Json page_json(const Page& page) {
   json["link_curves"] = link_curves_json(page);
   json["uncontended_step_time_s"] = page.what_if.step_time;
   json["changes"] = changes_json(page.what_if);
+  json["what_if"] = what_ifs_json(page.asked);
   json["memory_bandwidth_bytes_per_s"] = cluster.gpu.memory_bandwidth;
   json["gpus_per_node"] = cluster.gpus_per_node;
   json["model_shape"] = model_json(page.experiment.model);

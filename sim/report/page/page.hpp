@@ -8,6 +8,7 @@
 #include "sim/program/job.hpp"
 #include "sim/program/timeline.hpp"
 #include "sim/program/traffic.hpp"
+#include "sim/report/comparison.hpp"
 #include "sim/report/summary.hpp"
 
 namespace trainsim::report {
@@ -59,6 +60,8 @@ struct Page {
   WhatIf what_if;
   /// Of busiest_links(), in equal parts of the step.
   std::vector<program::LinkCurve> link_curves;
+  /// The run itself, then what was asked with --what-if; empty if nothing was.
+  Comparison asked;
   /// The command line that makes the same page.
   std::string command;
   /// Of the program.

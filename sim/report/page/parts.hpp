@@ -46,6 +46,12 @@ Diagnosis diagnose(const Summary& summary, const WhatIf& what_if);
 /// Slots of the ranks as they ran, as columns of whole numbers, and what runs in them.
 Json timeline_json(const Page& page);
 
+/// What of a run's JSON result pages show beside that of other runs.
+Json shown_results(const Json& result);
+
+/// What each run but the first changes (docs/report.md, "What was asked").
+Json what_ifs_json(const Comparison& comparison);
+
 /// The same numbers as everywhere else, and those that only the page shows.
 Json page_json(const Page& page);
 

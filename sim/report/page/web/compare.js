@@ -76,31 +76,15 @@ function showBreakdown() {
   ], runs));
 }
 
-/** A waterfall from one total over changes to another, below its sentences. */
-function showMove(id, title, texts, bars, write) {
-  const total = bars[0].value;
-  byId(id).append(make("h3", {}, title), ...texts.map((text) => make("p", {}, text)),
-      waterfallTable("Totals in bold; what is more in between is a cost, what is less a gain", placedBars(bars, 5e-5 * total), [
-        {title: "", number: true, cell: (bar) => signed(bar, write)},
-        {title: `Of ${bars[0].name}`, number: true, cell: (bar) => bar.is_total ? percent(bar.value / total) : change(bar.value / total)},
-      ]));
-}
-
 function showMoves() {
+  const isMemory = (text) => text.startsWith("The fullest rank");
   for (const difference of data.differences) {
-    const [from, to] = [difference.from, difference.to];
-    const title = `From ${from} to ${to}`;
-    const unit = difference.per === "token" ? 1e6 : 1;
-    const isMemory = (text) => text.startsWith("The fullest rank");
-    const moved = Object.entries(difference.breakdown).map(([cause, part]) => ({name: words(cause), value: unit * part.change_s}));
-    showMove("time-list", title + (unit === 1 ? "" : ", per million tokens"), difference.sentences.filter((text) => !isMemory(text)), [
-      {name: from, value: unit * difference.from_s, is_total: true}, ...moved,
-      {name: to, value: unit * (difference.from_s + difference.change_s), is_total: true}], duration);
-    const before = runs[0].result.peak_memory_bytes;
-    showMove("memory-list", title, difference.sentences.filter(isMemory), [
-      {name: from, value: before, is_total: true},
-      ...Object.entries(difference.memory_at_peak).map(([category, bytes]) => ({name: words(category), value: bytes})),
-      {name: to, value: before + difference.change_bytes, is_total: true}], gib);
+    const title = `From ${difference.from} to ${difference.to}`;
+    const texts = (wanted) => difference.sentences.filter(wanted).map((text) => make("p", {}, text));
+    byId("time-list").append(make("h3", {}, title + (difference.per === "step" ? "" : ", per million tokens")),
+        ...texts((text) => !isMemory(text)), moveTable("Time", timeMoves(difference), duration));
+    byId("memory-list").append(make("h3", {}, title), ...texts(isMemory),
+        moveTable("Peak memory", memoryMoves(difference, runs[0].result.peak_memory_bytes), gib));
   }
 }
 

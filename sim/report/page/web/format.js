@@ -28,6 +28,13 @@ function duration(seconds) {
   return number(seconds * 1e6) + "\u00a0µs";
 }
 
+/** "33.5 days", "76.9 min": times that people wait for. Up to twice a unit the next smaller one tells more. */
+function longDuration(seconds) {
+  const [size, unit] = [[86400, "days"], [3600, "h"], [60, "min"]].find(([each]) => Math.abs(seconds) >= 2 * each) || [1, "s"];
+  const value = seconds / size;
+  return value.toFixed(Math.abs(value) < 9.995 ? 2 : Math.abs(value) < 99.95 ? 1 : 0) + "\u00a0" + unit;
+}
+
 function gib(bytes) {
   const value = bytes / 2 ** 30;
   if (Math.abs(value) < 0.1) return number(bytes / 2 ** 20, 3) + "\u00a0MiB";

@@ -43,6 +43,12 @@ function fitOnPaper() {
   }
 }
 
+/** Whether a term of "run" is one of this page, and one of "run#timeline" of this page if it has that section. */
+function isHere(place) {
+  const [page, section] = place.split("#");
+  return page === data.page && (section === undefined || byId(section) !== null);
+}
+
 /** Title, links to the sections that are there, definitions of this page's terms, and how it was made. */
 function showFrame() {
   byId("kind").textContent = data.kind;
@@ -51,7 +57,7 @@ function showFrame() {
   byId("navigation").append(...[...document.querySelectorAll("main > section")].map((section) =>
       make("li", {}, make("a", {href: "#" + section.id}, section.dataset.nav))));
   for (const term of document.querySelectorAll("#definitions dt[data-in]")) {
-    if (term.dataset.in.split(" ").includes(data.page)) continue;
+    if (term.dataset.in.split(" ").some(isHere)) continue;
     term.nextElementSibling.remove();
     term.remove();
   }

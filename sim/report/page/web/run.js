@@ -1,6 +1,7 @@
 // The page of a run.
 
 showSummary();
+showWholeRun();
 showEfficiency();
 showTimeline();
 showStages();
@@ -8,4 +9,5 @@ showMemory();
 showCommunication();
 showKernels();
 showChanges();
+showAnswers();
 showPlan();

@@ -30,6 +30,31 @@ function waterfallTable(caption, bars, columns) {
   ], bars, (bar) => bar.is_total ? "totals" : "");
 }
 
+/** Bars from the time of a run to that of another, by cause; of a million tokens where steps have different numbers of them. */
+function timeMoves(difference) {
+  const unit = difference.per === "token" ? 1e6 : 1;
+  return [{name: difference.from, value: unit * difference.from_s, is_total: true},
+    ...Object.entries(difference.breakdown).map(([cause, part]) => ({name: words(cause), value: unit * part.change_s})),
+    {name: difference.to, value: unit * (difference.from_s + difference.change_s), is_total: true}];
+}
+
+/** The same for memory by category, from a peak of `before` bytes. */
+function memoryMoves(difference, before) {
+  return [{name: difference.from, value: before, is_total: true},
+    ...Object.entries(difference.memory_at_peak).map(([category, bytes]) => ({name: words(category), value: bytes})),
+    {name: difference.to, value: before + difference.change_bytes, is_total: true}];
+}
+
+/** A waterfall from one total over changes to another. */
+function moveTable(caption, bars, write) {
+  const total = bars[0].value;
+  return waterfallTable(caption + ": totals in bold; what is more in between is a cost, what is less a gain",
+      placedBars(bars, 5e-5 * total), [
+        {title: "", number: true, cell: (bar) => signed(bar, write)},
+        {title: `Of ${bars[0].name}`, number: true, cell: (bar) => bar.is_total ? percent(bar.value / total) : change(bar.value / total)},
+      ]);
+}
+
 /** Causes of the breakdown that are shown as one part of a step: colour, name, and the causes. */
 const stageParts = [
   ["forward", "Forward", ["forward"]],
