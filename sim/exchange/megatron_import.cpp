@@ -104,15 +104,25 @@ class Megatron {
     data_parallel();
     overlap();
     software();
-    for (const Argument& argument : arguments_.unused()) {
-      if (is_launcher_option(argument.name)) continue;
-      const Remark remark = judge_megatron_option(argument.name, argument.text());
-      out_.remark(remark.reason, remark.option, remark.why);
-    }
+    judge_rest();
     return std::move(out_);
   }
 
  private:
+  /// Says of options that nobody asked for what they are.
+  void judge_rest() {
+    const bool dense = !has_experts(arguments_);
+    for (const Argument& argument : arguments_.unused()) {
+      if (is_launcher_option(argument.name)) continue;
+      if (dense && is_expert_option(argument.name)) {
+        out_.remark(Reason::kNoEffect, argument.name);
+        continue;
+      }
+      const Remark remark = judge_megatron_option(argument.name, argument.text());
+      out_.remark(remark.reason, remark.option, remark.why);
+    }
+  }
+
   static bool is_launcher_option(const std::string& name) {
     constexpr std::array<std::string_view, 9> options = {
         "--nnodes",    "--nproc-per-node", "--nodes", "--ntasks-per-node", "--gpus-per-node",
@@ -148,9 +158,8 @@ class Megatron {
             .value_or(1);
     stages_ = copy("--pipeline-model-parallel-size", "plan.pipeline_parallel").value_or(1);
     context();
-    const std::optional<std::int64_t> experts = arguments_.count("--expert-model-parallel-size");
-    if (experts.value_or(1) > 1) out_.set("plan.expert_parallel", *experts, "--expert-model-parallel-size");
-    if (arguments_.has("--num-experts")) copy("--expert-tensor-parallel-size", "plan.expert_tensor_parallel");
+    experts();
+    zero_bubble();
     if (arguments_.has("--sequence-parallel") && tensor_ > 1)
       out_.set("plan.sequence_parallel", true, "--sequence-parallel");
     const PipelineSplit split = read_split();
@@ -160,6 +169,28 @@ class Megatron {
       out_.set("plan.order", std::string("tp-pp-dp"), "--use-tp-pp-dp-mapping");
     if (gpus_ && tensor_ > 0 && stages_ > 0)
       replicas_ = *gpus_ / std::max<std::int64_t>(1, tensor_ * context_ * stages_);
+  }
+
+  void experts() {
+    const char* const option = arguments_.has("--moe-expert-parallel-size") ? "--moe-expert-parallel-size"
+                                                                            : "--expert-model-parallel-size";
+    const std::optional<std::int64_t> ranks = arguments_.count(option);
+    if (ranks.value_or(1) > 1) out_.set("plan.expert_parallel", *ranks, option);
+    if (!has_experts(arguments_)) return;
+    copy("--expert-tensor-parallel-size", "plan.expert_tensor_parallel");
+    if (is_megatron_deepspeed(arguments_) && tensor_ > 1 &&
+        !arguments_.has("--enable-expert-tensor-parallelism"))
+      out_.set("plan.expert_tensor_parallel", std::int64_t{1}, "the default of Megatron-DeepSpeed");
+  }
+
+  /// Megatron-DeepSpeed's zero-bubble schedule.
+  void zero_bubble() {
+    if (!arguments_.has("--enable-zbh1-pipeline")) return;
+    if (stages_ == 1) return out_.remark(Reason::kNoEffect, "--enable-zbh1-pipeline without a pipeline");
+    out_.set("plan.schedule", std::string("zb-h1"), "--enable-zbh1-pipeline");
+    if (arguments_.has("--enable-zbh1-exact-semantics"))
+      out_.remark(Reason::kUnsupported, "--enable-zbh1-exact-semantics",
+                  "slots are those of zb-h1 as it is without this option");
   }
 
   void context() {

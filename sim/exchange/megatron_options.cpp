@@ -26,17 +26,20 @@ constexpr std::string_view kNoEffect[] = {"--adam-*",
                                           "--ckpt-*",
                                           "--clip-grad",
                                           "--config-logger-dir",
+                                          "--create-moe-param-group",
                                           "--cpu-offloading-retain-pinned-cpu-buffers",
                                           "--data-*",
                                           "--dataloader-*",
                                           "--deepspeed-activation-checkpointing",
                                           "--decoupled-*",
+                                          "--disable-moe-top2-2nd-expert-sampling",
                                           "--disable-straggler-on-startup",
                                           "--dist-ckpt-*",
                                           "--distributed-backend",
                                           "--distributed-timeout-minutes",
                                           "--empty-unused-memory-level",
                                           "--enable-ft-package",
+                                          "--enable-zbh1-exact-semantics",
                                           "--end-weight-decay",
                                           "--eod-mask-loss",
                                           "--error-injection-*",
@@ -71,8 +74,10 @@ constexpr std::string_view kNoEffect[] = {"--adam-*",
                                           "--min-lr",
                                           "--mmap-*",
                                           "--moe-aux-loss-coeff",
+                                          "--moe-eval-capacity-factor",
                                           "--moe-grouped-gemm",
                                           "--moe-input-jitter-eps",
+                                          "--moe-loss-coeff",
                                           "--moe-per-layer-logging",
                                           "--moe-permute-fusion",
                                           "--moe-router-bias-update-rate",
@@ -219,7 +224,15 @@ constexpr Unsupported kUnsupported[] = {
     {"--skip-train-iteration-range", "all steps are alike"},
     {"--pp-partition-method", "see plan.pipeline_layout"},
     {"--ddp-num-buckets", "see plan.bucket_parameters"},
-    {"--expert-*", "the model has no experts"},
+    {"--moe-min-capacity", "capacities follow from the factor alone, however few tokens there are"},
+    {"--use-tutel", "routing is simulated with ordinary kernels"},
+    {"--mos", "the student is simulated without its teacher's forward pass"},
+    {"--kd", "the student is simulated without its teacher's forward pass"},
+    {"--kd-*", "the student is simulated without its teacher's forward pass"},
+    {"--num-layers-teacher", "the student is simulated without its teacher's forward pass"},
+    {"--num-experts-teacher", "the student is simulated without its teacher's forward pass"},
+    {"--hidden-size-teacher", "the student is simulated without its teacher's forward pass"},
+    {"--num-attention-heads-teacher", "the student is simulated without its teacher's forward pass"},
     {"--moe-*", "routing and experts are simulated with Megatron-LM's usual settings"},
     {"--overlap-moe-*", "tokens are exchanged while nothing else runs"},
     {"--spec", "layers are those of a GPT"},
@@ -238,6 +251,14 @@ bool stands_for(std::string_view pattern, std::string_view name) {
 }
 
 }  // namespace
+
+bool is_expert_option(const std::string& name) {
+  constexpr std::array<std::string_view, 8> patterns = {
+      "--moe-*", "--overlap-moe-*", "--disable-moe-*", "--expert-*",
+      "--topk",  "--mlp-type",      "--use-tutel",     "--enable-expert-tensor-parallelism"};
+  return std::any_of(patterns.begin(), patterns.end(),
+                     [&](std::string_view pattern) { return stands_for(pattern, name); });
+}
 
 Remark judge_megatron_option(const std::string& name, const std::string& text) {
   const bool named = std::find(std::begin(kNoEffect), std::end(kNoEffect), name) != std::end(kNoEffect);

@@ -318,6 +318,70 @@ class Import(unittest.TestCase):
         self.assertIn("--moe-expert-capacity-factor 1.25", done.stdout)
         self.assertNotIn("--moe-pad-expert-input-to-capacity", done.stdout)
 
+    # A model as far as the rules of experts need one.
+    MODEL = ("--num-layers 4 --hidden-size 64 --num-attention-heads 4 --seq-length 64 --max-position-embeddings 64 "
+             "--vocab-size 100 ")
+
+    def test_one_expert_of_megatron_deepspeed_is_a_dense_model(self):
+        path = self.written(self.MODEL + "--num-experts 1 --moe-expert-parallel-size 1 --moe-loss-coeff 0.01 "
+                            "--moe-train-capacity-factor 1.0 --moe-eval-capacity-factor 1.0 --moe-min-capacity 4 "
+                            "--mlp-type standard --topk 1 --expert-interval 2 --create-moe-param-group")
+        tree, said = self.imported(path, "--cluster", "dgx-h100", "--gpus", "8")
+        self.assertNotIn("experts", tree["model"])
+        self.assertFalse([key for key in tree["plan"] if key.startswith("expert")])
+        self.assertNotIn("Unknown", said)
+        self.assertNotIn("Not supported", said)
+        self.assertIn("Without effect on step time and memory: --moe-loss-coeff, --moe-train-capacity-factor", said)
+        self.assert_legal()
+
+    def test_experts_of_megatron_deepspeed(self):
+        options = self.MODEL + "--num-experts 8 --moe-expert-parallel-size 4 "
+        tree, said = self.imported(self.written(options), "--cluster", "dgx-h100", "--gpus", "8")
+        # Its defaults: one expert for a token, in every second layer, each with a capacity of 1.
+        self.assertEqual(tree["model"]["experts"],
+                         {"count": 8, "per_token": 1, "layer_interval": 2, "capacity_factor": 1})
+        self.assertEqual(tree["plan"]["expert_parallel"], 4)
+        self.assertIn("--expert-interval 2, as without the option: layers with experts are counted from the first one "
+                      "on, not from the last of each interval", said)
+        self.assert_legal()
+        tree, said = self.imported(self.written(options + "--topk 2 --expert-interval 1 --moe-train-capacity-factor 1.5"))
+        self.assertEqual(tree["model"]["experts"], {"count": 8, "per_token": 2, "capacity_factor": 1.5})
+        self.assertNotIn("--expert-interval", said)
+        tree, _ = self.imported(self.written(options + "--disable-moe-token-dropping"))
+        self.assertNotIn("capacity_factor", tree["model"]["experts"])
+        # Experts are not split by tensor parallelism unless an option says so.
+        tree, _ = self.imported(self.written(options + "--tensor-model-parallel-size 2"))
+        self.assertEqual(tree["plan"]["expert_tensor_parallel"], 1)
+        tree, _ = self.imported(self.written(options + "--tensor-model-parallel-size 2 "
+                                             "--enable-expert-tensor-parallelism"))
+        self.assertNotIn("expert_tensor_parallel", tree["plan"])
+
+    def test_pyramids_and_residuals_of_experts(self):
+        options = self.MODEL + "--moe-expert-parallel-size 2 --mlp-type residual --num-experts "
+        tree, said = self.imported(self.written(options + "8 8"), "--cluster", "dgx-h100", "--gpus", "8")
+        # An MLP of 4 x 64 beside the experts
+        self.assert_has(tree["model"], "experts", {"count": 8, "shared_intermediate_size": 256})
+        self.assertIn("--mlp-type residual: the MLP beside the experts is simulated as a shared expert of its width, "
+                      "without the coefficients that weigh the two", said)
+        self.assertNotIn("Unknown", said)
+        self.assert_legal()
+        self.assertIn("error: --num-experts is 8 for some layers and 16 for others (PR-MoE), which this version cannot "
+                      "simulate; write one number, which all layers with experts have",
+                      self.refused(self.written(options + "8 16")))
+        self.assertIn("error: --mlp-type has the unknown value 'x'",
+                      self.refused(self.written(self.MODEL + "--num-experts 8 --mlp-type x")))
+
+    def test_zero_bubbles_of_megatron_deepspeed(self):
+        options = self.MODEL + "--micro-batch-size 1 --global-batch-size 8 --enable-zbh1-pipeline "
+        tree, said = self.imported(self.written(options + "--pipeline-model-parallel-size 2 "
+                                                "--enable-zbh1-exact-semantics"), "--cluster", "dgx-h100", "--gpus", "2")
+        self.assertEqual(tree["plan"]["schedule"], "zb-h1")
+        self.assertIn("--enable-zbh1-exact-semantics: slots are those of zb-h1 as it is without this option", said)
+        self.assert_legal()
+        tree, said = self.imported(self.written(options))
+        self.assertNotIn("schedule", tree["plan"])
+        self.assertIn("Without effect on step time and memory: --enable-zbh1-pipeline without a pipeline", said)
+
     def test_latent_attention_of_megatron(self):
         path = self.written("--num-layers 4 --hidden-size 64 --num-attention-heads 4 --seq-length 64 "
                             "--max-position-embeddings 64 --vocab-size 100 --multi-latent-attention "
