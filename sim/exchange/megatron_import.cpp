@@ -352,6 +352,7 @@ class Megatron {
     const std::string strategy = arguments_.value("--data-parallel-sharding-strategy")
                                      .value_or(megatron_fsdp ? "optim_grads_params" : "");
     const bool keeps = arguments_.has("--torch-fsdp2-no-reshard-after-forward");
+    const bool distributed = arguments_.has("--use-distributed-optimizer");
     fsdp_ = torch_fsdp || megatron_fsdp;
     if (torch_fsdp) {
       out_.set("plan.sharding", std::string(keeps ? "{stage: 3, reshard_after_forward: false}" : "zero3"),
@@ -360,7 +361,6 @@ class Megatron {
       out_.set("plan.sharding", strategies.at(strategy),
                "--use-megatron-fsdp, --data-parallel-sharding-strategy");
     } else {
-      const bool distributed = arguments_.has("--use-distributed-optimizer");
       const std::int64_t zero = arguments_.count("--zero-stage").value_or(0);
       if (arguments_.has("--deepspeed"))
         out_.set("software.framework", std::string("deepspeed"), "--deepspeed");
@@ -378,6 +378,12 @@ class Megatron {
     }
   }
 
+  /// FSDP that shards more than the optimizer gathers parameters under the passes, whatever options say.
+  bool gathers_anyway() const {
+    const Setting* sharding = out_.find("plan.sharding");
+    return fsdp_ && sharding != nullptr && sharding->value != "zero1";
+  }
+
   void overlap() {
     const bool torch_ddp = arguments_.value("--DDP-impl").value_or("local") == "torch";
     const bool gradients = arguments_.has("--overlap-grad-reduce") || torch_ddp;
@@ -385,7 +391,7 @@ class Megatron {
              torch_ddp   ? "--DDP-impl"
              : gradients ? "--overlap-grad-reduce"
                          : "the default");
-    if (arguments_.has("--overlap-param-gather"))
+    if (arguments_.has("--overlap-param-gather") && !gathers_anyway())
       out_.set("plan.overlap_parameter_gather", true, "--overlap-param-gather");
     if (arguments_.has("--no-overlap-p2p-communication") || old_)
       out_.set("plan.overlap_point_to_point", false,

@@ -205,14 +205,15 @@ class Model {
 
   void vocabulary() {
     const std::optional<std::string> tokenizer = arguments_.value("--tokenizer-type");
+    if (const auto padded = arguments_.count("--pad-vocab-size-to")) {
+      out_.set("model.vocab_size", *padded, "--pad-vocab-size-to");
+      return out_.set("plan.vocab_padding", std::int64_t{1}, "--pad-vocab-size-to");
+    }
     if (const auto size = arguments_.count("--vocab-size")) {
       // The null tokenizer adds the token that ends documents.
       const std::int64_t extra = tokenizer == "NullTokenizer" ? 1 : 0;
       out_.set("model.vocab_size", *size + extra,
                std::string("--vocab-size") + (extra > 0 ? ", and one for the end of a document" : ""));
-    } else if (const auto padded = arguments_.count("--pad-vocab-size-to")) {
-      out_.set("model.vocab_size", *padded, "--pad-vocab-size-to");
-      return out_.set("plan.vocab_padding", std::int64_t{1}, "--pad-vocab-size-to");
     } else {
       const std::string known = tokenizer.value_or("GPT2BPETokenizer");
       const auto found = tokenizer_vocabularies().find(known);

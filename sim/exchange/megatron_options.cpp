@@ -38,6 +38,7 @@ constexpr std::string_view kNoEffect[] = {"--adam-*",
                                           "--distributed-backend",
                                           "--distributed-timeout-minutes",
                                           "--empty-unused-memory-level",
+                                          "--enable-experimental",
                                           "--enable-ft-package",
                                           "--enable-zbh1-exact-semantics",
                                           "--end-weight-decay",
@@ -50,6 +51,7 @@ constexpr std::string_view kNoEffect[] = {"--adam-*",
                                           "--high-priority-stream-groups",
                                           "--hysteresis",
                                           "--init-method-*",
+                                          "--init-model-with-meta-device",
                                           "--initial-loss-scale",
                                           "--job-*",
                                           "--lazy-mpu-init",
@@ -165,6 +167,28 @@ constexpr std::string_view kNoEffect[] = {"--adam-*",
                                           "--max-restarts",
                                           "--redirects"};
 
+/// Options that have a line in the result unless another one leaves them without meaning: widths of latent
+/// attention without it, an activation beside another, what FSDP does anyway.
+constexpr std::string_view kOverruled[] = {"--cross-entropy-fusion-impl",
+                                           "--disable-moe-token-dropping",
+                                           "--enable-expert-tensor-parallelism",
+                                           "--expert-interval",
+                                           "--fp8",
+                                           "--fp8-format",
+                                           "--glu-activation",
+                                           "--kv-channels",
+                                           "--kv-lora-rank",
+                                           "--q-lora-rank",
+                                           "--qk-head-dim",
+                                           "--qk-pos-emb-head-dim",
+                                           "--quick-geglu",
+                                           "--squared-relu",
+                                           "--use-distributed-optimizer",
+                                           "--use-megatron-fsdp",
+                                           "--v-head-dim",
+                                           "--vocab-size",
+                                           "--zero-stage"};
+
 /// Options that matter and that this version has nothing for.
 struct Unsupported {
   std::string_view name;
@@ -187,6 +211,8 @@ constexpr Unsupported kUnsupported[] = {
     {"--wgrad-deferral-limit", "weight gradients are computed in backward"},
     {"--overlap-param-gather-with-optimizer-step",
      "parameters are gathered under the next forward at the earliest"},
+    {"--optimizer-cpu-offload", "with FSDP it stays on the GPU; see plan.sharding.offload"},
+    {"--cpu-optimizer", "with FSDP it stays on the GPU; see plan.sharding.offload"},
     {"--optimizer-offload-*", "all of the optimizer is offloaded, or nothing"},
     {"--overlap-cpu-optimizer-*", "copies to and from the host always overlap with backward and the update"},
     {"--fine-grained-activation-offloading", "see plan.activation_offload, which offloads whole layers"},
@@ -213,6 +239,11 @@ constexpr Unsupported kUnsupported[] = {
     {"--num-distributed-optimizer-instances", "the optimizer is sharded over all data-parallel ranks"},
     {"--nccl-communicator-config-path", "collectives are those of the cluster's presets"},
     {"--use-nccl-ub", "collectives are those of the cluster's presets"},
+    {"--fsdp-manual-registration", "collectives are those of the cluster's presets"},
+    {"--fsdp-double-buffer", "parameters are gathered into buffers that the allocator gives"},
+    {"--megatron-fsdp-*",
+     "parameters and gradients have the formats of plan.precision and plan.gradient_dtype"},
+    {"--outer-dp-sharding-strategy", "see plan.sharding.group, outside of which nothing is sharded"},
     {"--use-sharp", "see cluster.collectives.algorithm"},
     {"--use-ring-exchange-p2p", "transfers are point to point"},
     {"--add-qkv-bias",
@@ -262,7 +293,9 @@ bool is_expert_option(const std::string& name) {
 
 Remark judge_megatron_option(const std::string& name, const std::string& text) {
   const bool named = std::find(std::begin(kNoEffect), std::end(kNoEffect), name) != std::end(kNoEffect);
-  if (named) return {Reason::kNoEffect, name, ""};
+  const bool overruled =
+      std::find(std::begin(kOverruled), std::end(kOverruled), name) != std::end(kOverruled);
+  if (named || overruled) return {Reason::kNoEffect, name, ""};
   for (const Unsupported& option : kUnsupported) {
     if (stands_for(option.name, name)) return {Reason::kUnsupported, text, std::string(option.why)};
   }

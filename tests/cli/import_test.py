@@ -4,6 +4,7 @@
 usage: import_test.py TRAINSIM
 """
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -381,6 +382,39 @@ class Import(unittest.TestCase):
         tree, said = self.imported(self.written(options))
         self.assertNotIn("schedule", tree["plan"])
         self.assertIn("Without effect on step time and memory: --enable-zbh1-pipeline without a pipeline", said)
+
+    def test_options_of_megatron_fsdp(self):
+        options = self.MODEL + "--use-distributed-optimizer --overlap-grad-reduce --overlap-param-gather --use-megatron-fsdp "
+        for strategy, sharding in (("optim_grads_params", "zero3"), ("optim_grads", "zero2")):
+            tree, said = self.imported(self.written(options + "--data-parallel-sharding-strategy " + strategy),
+                                       "--cluster", "dgx-h100", "--gpus", "8")
+            self.assertEqual(tree["plan"]["sharding"], sharding)
+            # It gathers under the passes anyway, and the key is for the distributed optimizer.
+            self.assertNotIn("overlap_parameter_gather", tree["plan"])
+            self.assertNotIn("refuses", said)
+            self.assertNotIn("Unknown", said)
+            self.assert_legal()
+        tree, _ = self.imported(self.written(options + "--data-parallel-sharding-strategy optim"))
+        self.assert_has(tree, "plan", {"sharding": "zero1", "overlap_parameter_gather": True})
+
+    def test_documented_options_are_known(self):
+        page = (FILES.parent.parent / "docs" / "import.md").read_text(encoding="utf-8")
+        rows = re.findall(r"^\| (.*?) \|", page.split("### Megatron-LM\n")[1].split("\n### ")[0], re.MULTILINE)
+        options = sorted({option for row in rows for option in re.findall(r"--[\w-]+", row)})
+        self.assertGreater(len(options), 90)
+        values = {"--optimizer": "adam", "--recompute-method": "uniform", "--recompute-granularity": "full",
+                  "--pipeline-model-parallel-layout": "Et|t|t|tL", "--mlp-type": "standard",
+                  "--decoder-first-pipeline-num-layers": "1 --pipeline-model-parallel-size 2",
+                  "--decoder-last-pipeline-num-layers": "1 --pipeline-model-parallel-size 2"}
+        # Alone, and beside what leaves others without meaning
+        for context in ("", "--use-torch-fsdp2 --num-experts 4", "--multi-latent-attention --use-megatron-fsdp --swiglu "
+                        "--fp8-format hybrid --pad-vocab-size-to 128 --group-query-attention"):
+            for option in options:
+                if option in self.MODEL + context:
+                    continue
+                done = run("import", "-", input=f"{self.MODEL} {context} {option} {values.get(option, 1)}")
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertNotIn("Unknown", done.stderr, f"{option} {context}")
 
     def test_latent_attention_of_megatron(self):
         path = self.written("--num-layers 4 --hidden-size 64 --num-attention-heads 4 --seq-length 64 "
