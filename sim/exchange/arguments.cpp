@@ -18,17 +18,6 @@ bool is_option(const std::string& word) {
   return word.starts_with("--") && word.size() > 2;
 }
 
-/// A value that does not depend on a running shell; throws InputError for others.
-const std::string& known(const std::string& option, const std::string& value) {
-  if (!is_open(value)) return value;
-  const std::string variable = open_variable(value);
-  if (variable.empty())
-    throw InputError("error: the value of " + option + " is " + show_open(value) +
-                     ", which only a running shell knows; write the value into the script");
-  throw InputError("error: the value of " + option + " is $" + variable +
-                   ", which the script does not set; give it with --define " + variable + "=VALUE");
-}
-
 /// The value of an option that counts something.
 std::int64_t counted(std::string_view option, const std::string& value) {
   const std::optional<std::int64_t> number = whole_number(value);
@@ -74,6 +63,13 @@ Argument* Arguments::find(std::string_view name) {
   return &*found;
 }
 
+std::optional<std::string> Arguments::known(const std::string& option, const std::string& value) {
+  if (!is_open(value)) return value;
+  if (std::none_of(open_.begin(), open_.end(), [&](const auto& each) { return each.first == option; }))
+    open_.emplace_back(option, value);
+  return std::nullopt;
+}
+
 bool Arguments::has(std::string_view name) {
   return find(name) != nullptr;
 }
@@ -93,7 +89,9 @@ std::optional<std::int64_t> Arguments::count(std::string_view name) {
 
 std::vector<std::int64_t> Arguments::counts(std::string_view name) {
   std::vector<std::int64_t> all;
-  for (const std::string& text : values(name)) all.push_back(counted(name, known(std::string(name), text)));
+  for (const std::string& text : values(name)) {
+    if (const auto value = known(std::string(name), text)) all.push_back(counted(name, *value));
+  }
   return all;
 }
 

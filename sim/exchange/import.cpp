@@ -4,14 +4,17 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <set>
 #include <string_view>
 #include <utility>
 
 #include "sim/base/diagnostics.hpp"
+#include "sim/base/spelling.hpp"
 #include "sim/config/experiment.hpp"
 #include "sim/config/parser.hpp"
 #include "sim/config/presets.hpp"
 #include "sim/config/utf8.hpp"
+#include "sim/exchange/arguments.hpp"
 #include "sim/exchange/deepspeed.hpp"
 #include "sim/exchange/huggingface.hpp"
 #include "sim/exchange/kineto.hpp"
@@ -136,6 +139,29 @@ Translation translate_scripts(const std::vector<File>& files, const ImportReques
   return translation;
 }
 
+/// Refuses definitions of variables that no script uses.
+void check_definitions(const std::vector<File>& files, const ImportRequest& request) {
+  std::set<std::string> used;
+  std::string names;
+  for (const File& file : files) {
+    if (file.kind != SourceKind::kMegatron) continue;
+    used.merge(used_variables(file.text, file.name));
+    names += (names.empty() ? "" : ", ") + file.name;
+  }
+  for (const auto& [name, value] : request.defined) {
+    if (used.count(name) > 0) continue;
+    std::string message = "trainsim: error: --define ";
+    message += config::clip(name + "=" + value);
+    message += names.empty() ? ": none of the files is a script that has variables" : ": " + names;
+    if (names.empty()) throw InputError(message);
+    // Of arguments any other is as close.
+    const bool argument = whole_number(name).has_value();
+    const std::string meant = argument ? "" : closest_match(name, {used.begin(), used.end()});
+    throw InputError(message + " never uses $" + config::clip(name) +
+                     (meant.empty() ? "; leave it out" : "; did you mean " + meant + "?"));
+  }
+}
+
 Translation translate_file(const File& file, const ImportRequest& request) {
   return named(file.name, [&] {
     if (file.kind == SourceKind::kHuggingFace) return translate_huggingface(file.text);
@@ -223,6 +249,7 @@ Imported import_files(const ImportRequest& request) {
   }
   const auto of_kind = [&request](const File& file) { return file.kind == request.kind; };
   if (measured && std::none_of(files.begin(), files.end(), of_kind)) fail_kind(request.kind, files);
+  check_definitions(files, request);
   Translation all;
   bool scripts = false;
   for (const File& file : files) {

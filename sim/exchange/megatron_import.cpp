@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "sim/base/diagnostics.hpp"
 #include "sim/config/utf8.hpp"
@@ -85,8 +88,8 @@ std::vector<std::string> megatron_words(const ShellScript& script, bool& from_va
 /// Does the work of translate_megatron().
 class Megatron {
  public:
-  Megatron(const std::vector<std::string>& words, const Launch& launch, std::optional<std::int64_t> gpus)
-      : arguments_(words), launch_(launch), gpus_(gpus) {}
+  Megatron(const std::vector<std::string>& words, const ShellScript& script, std::optional<std::int64_t> gpus)
+      : arguments_(words), script_(script), launch_(find_launch(script)), gpus_(gpus) {}
 
   Translation run() {
     refuse_foreign();
@@ -104,6 +107,7 @@ class Megatron {
     data_parallel();
     overlap();
     software();
+    refuse_open();
     judge_rest();
     return std::move(out_);
   }
@@ -138,6 +142,68 @@ class Megatron {
     }
   }
 
+  /// What has to be given from outside before open texts have a value.
+  std::set<std::string> inputs(const std::string& text) const {
+    std::set<std::string> all;
+    for (const std::string& variable : open_variables(text)) all.merge(inputs_of(script_, variable));
+    return all;
+  }
+
+  /// Names all inputs that values hang on, and all that no input gives, at once.
+  void refuse_open() const {
+    std::vector<std::string> options;
+    std::vector<std::string> unknowable;
+    std::set<std::string> needed;
+    for (const auto& [option, value] : arguments_.open()) {
+      std::set<std::string> of_value = inputs(value);
+      (of_value.empty() ? unknowable : options)
+          .push_back(of_value.empty() ? option + " is " + show_open(value) : option);
+      needed.merge(of_value);
+    }
+    std::string message;
+    if (!options.empty())
+      message = (options.size() == 1 ? "the value of " : "the values of ") + join_all(options) +
+                (options.size() == 1 ? " hangs on " : " hang on ") + join_all(named(needed)) +
+                ", which the script does not set; give " + defines(needed);
+    if (!unknowable.empty())
+      message += (message.empty() ? "the value of " : "; and the value of ") + join_all(unknowable) +
+                 ", which only a running shell knows; write the value into the script";
+    if (!message.empty()) throw InputError("error: " + message);
+  }
+
+  /// "a, b and c".
+  static std::string join_all(const std::vector<std::string>& words) {
+    std::string text;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      if (i > 0) text += i + 1 == words.size() ? " and " : ", ";
+      text += words[i];
+    }
+    return text;
+  }
+
+  /// Arguments of the script in order, and then variables.
+  static std::vector<std::string> in_order(const std::set<std::string>& inputs) {
+    std::vector<std::string> names(inputs.begin(), inputs.end());
+    std::stable_sort(names.begin(), names.end(), [](const std::string& a, const std::string& b) {
+      const std::int64_t last = std::numeric_limits<std::int64_t>::max();
+      return whole_number(a).value_or(last) < whole_number(b).value_or(last);
+    });
+    return names;
+  }
+
+  static std::vector<std::string> named(const std::set<std::string>& inputs) {
+    std::vector<std::string> names = in_order(inputs);
+    for (std::string& name : names) name.insert(0, 1, '$');
+    return names;
+  }
+
+  /// "it with --define N=VALUE".
+  static std::string defines(const std::set<std::string>& inputs) {
+    std::string text = inputs.size() == 1 ? "it with" : "them with";
+    for (const std::string& name : in_order(inputs)) text += " --define " + name + "=VALUE";
+    return text;
+  }
+
   std::optional<std::int64_t> copy(std::string_view option, const std::string& path) {
     return copy_count(arguments_, out_, option, path);
   }
@@ -148,6 +214,16 @@ class Megatron {
     } else if (launch_.gpus()) {
       gpus_ = launch_.gpus();
       out_.set("gpus", *gpus_, launch_.origin);
+    } else if (!launch_.wrong.empty()) {
+      const auto& [option, value] = launch_.wrong.front();
+      out_.assume("the number of GPUs is open, because " + option + " is '" + config::clip(value) +
+                  "', which is no number; correct it, or give --gpus N");
+    } else {
+      std::set<std::string> needed;
+      for (const std::string& value : launch_.open) needed.merge(inputs(value));
+      if (!needed.empty())
+        out_.assume("the number of GPUs hangs on " + join_all(named(needed)) +
+                    ", which the script does not set; give " + defines(needed) + ", or --gpus N");
     }
   }
 
@@ -226,7 +302,8 @@ class Megatron {
     const std::string method = arguments_.value("--pp-partition-method").value_or("");
     if (method.find("type:transformer|embedding") != std::string::npos)
       options.counts_embedding = options.counts_loss = true;
-    return split_pipeline(options);
+    // Without them nothing can be split, and refuse_open() says so.
+    return arguments_.open().empty() ? split_pipeline(options) : PipelineSplit();
   }
 
   void batch() {
@@ -464,7 +541,8 @@ class Megatron {
   }
 
   Arguments arguments_;
-  const Launch& launch_;
+  const ShellScript& script_;
+  Launch launch_;
   std::optional<std::int64_t> gpus_;
   Translation out_;
   std::int64_t layers_ = 0;
@@ -488,8 +566,7 @@ Translation translate_megatron(const ShellScript& script, std::optional<std::int
   const std::vector<std::string> words = megatron_words(script, from_variable);
   if (words.empty())
     throw InputError("error: no command with options of Megatron-LM, such as --num-layers, was found");
-  const Launch launch = find_launch(script);
-  Translation translation = Megatron(words, launch, gpus).run();
+  Translation translation = Megatron(words, script, gpus).run();
   if (from_variable) translation.assume("the options are those of a variable, because no command has them");
   for (const std::string& note : script.notes) translation.assume(note);
   return translation;

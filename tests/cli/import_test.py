@@ -95,6 +95,71 @@ class Import(unittest.TestCase):
         self.assert_has(tree, "plan", {"precision": "fp8", "fp8": {"recipe": "delayed", "parameters": True}})
         self.assertNotIn("--fp8", said)
 
+    # What the model is hangs on arguments, one of them by way of branches, and on a variable that nobody sets.
+    ARGUMENTS = """SIZE=$2
+TP=${10}
+case $SIZE in
+8B) LAYERS=4 ;;
+70B) LAYERS=8; WIDE=yes ;;
+esac
+if [ $WIDE = yes ]; then HIDDEN=128; else HIDDEN=64; fi
+if [ $MODE = long ]; then
+SEQ=128
+elif [ $MODE = short ]; then
+SEQ=64
+fi
+CMD="torchrun --nproc-per-node $GPUS_PER_NODE pretrain_gpt.py --num-layers $LAYERS --hidden-size $HIDDEN --num-attention-heads 4
+ --seq-length $SEQ --max-position-embeddings 128 --vocab-size 100 --tensor-model-parallel-size $TP"
+eval $CMD
+"""
+
+    def test_all_inputs_of_a_script_are_named_at_once(self):
+        path = self.written(self.ARGUMENTS, "train.sh")
+        self.assertEqual(self.refused(path).split("error: ")[1],
+                         "the values of --num-layers, --seq-length and --tensor-model-parallel-size hang on $2, $10 and "
+                         "$MODE, which the script does not set; give them with --define 2=VALUE --define 10=VALUE "
+                         "--define MODE=VALUE")
+        tree, said = self.imported(path, "-D", "2=70B", "-D", "10=2", "-D", "MODE=short", "--cluster", "dgx-h100")
+        self.assert_has(tree, "model", {"num_layers": 8, "hidden_size": 128, "sequence_length": 64})
+        self.assertEqual(tree["plan"]["tensor_parallel"], 2)
+        self.assertIn("the number of GPUs hangs on $GPUS_PER_NODE, which the script does not set; give it with --define "
+                      "GPUS_PER_NODE=VALUE, or --gpus N", said)
+        tree, said = self.imported(path, "-D", "2=8B", "-D", "10=2", "-D", "MODE=long", "-D", "GPUS_PER_NODE=4")
+        self.assertEqual((tree["gpus"], tree["model"]["hidden_size"], tree["model"]["sequence_length"]), (4, 64, 128))
+        self.assertNotIn("hangs on", said)
+        # A condition on the variable itself
+        path = self.written("if [ $LAYERS = many ]; then LAYERS=96; fi\nrun --num-layers $LAYERS\n")
+        self.assertIn("the value of --num-layers hangs on $LAYERS, which", self.refused(path))
+        path = self.written("run --num-layers $2 --hidden-size $(width)\n")
+        self.assertIn("error: the value of --num-layers hangs on $2, which the script does not set; give it with --define "
+                      "2=VALUE; and the value of --hidden-size is $(…), which only a running shell knows; write the value "
+                      "into the script", self.refused(path))
+
+    def test_definitions_that_no_script_uses(self):
+        path = self.written(self.ARGUMENTS, "train.sh")
+        self.assertEqual(self.refused(path, "-D", "SEQ=64", "-D", "MODES=long"),
+                         f"trainsim: error: --define MODES=long: {path} never uses $MODES; did you mean MODE?")
+        self.assertEqual(self.refused(path, "-D", "3=8B"),
+                         f"trainsim: error: --define 3=8B: {path} never uses $3; leave it out")
+        self.assertEqual(self.refused(path, "-D", "CHECKPOINTS=yes"),
+                         f"trainsim: error: --define CHECKPOINTS=yes: {path} never uses $CHECKPOINTS; leave it out")
+        self.assertEqual(self.refused("hf-llama3-8b.json", "-D", "TP=2"),
+                         "trainsim: error: --define TP=2: none of the files is a script that has variables")
+        # Names in arithmetic, in arrays and behind # count.
+        path = self.written("A=1\nB=(${#C})\nrun --num-layers $((A * D)) --hidden-size ${B[0]}\n")
+        for name in "ACD":
+            self.assertNotIn("never uses", run("import", path, "-D", name + "=4").stderr)
+
+    def test_numbers_of_nodes_that_are_no_numbers(self):
+        path = self.written("torchrun --nproc-per-node 8 --nnodes $NODES pretrain_gpt.py " + self.MODEL)
+        tree, said = self.imported(path, "-D", "NODES=abc")
+        self.assertNotIn("gpus", tree)
+        self.assertIn("the number of GPUs is open, because --nnodes is 'abc', which is no number; correct it, or give "
+                      "--gpus N", said)
+        self.assertEqual(self.imported(path, "-D", "NODES=2")[0]["gpus"], 16)
+        # torchrun's own words
+        self.assertNotIn("no number", self.imported(self.written("torchrun --nproc-per-node gpu x.py " + self.MODEL))[1])
+
     def test_bloom_of_megatron_deepspeed(self):
         tree, said = self.imported("megatron-deepspeed-bloom.slurm", "--cluster", "dgx-a100-80gb")
         self.assertEqual(tree["gpus"], 48 * 8)
@@ -464,8 +529,8 @@ class Import(unittest.TestCase):
                                                      "script"),
                 ("x\ny=${A\n", "brace.sh", "brace.sh:2: error: ${ is never closed"),
                 ("--num-layers four", "words", "error: --num-layers needs a whole number, not 'four'"),
-                ("--num-layers $LAYERS", "open", "error: the value of --num-layers is $LAYERS, which the script does not "
-                                                 "set; give it with --define LAYERS=VALUE"),
+                ("--num-layers $LAYERS", "open", "error: the value of --num-layers hangs on $LAYERS, which the script does "
+                                                 "not set; give it with --define LAYERS=VALUE"),
                 ("--num-layers $(layers 5)", "command", "error: the value of --num-layers is $(…), which only a running "
                                                         "shell knows; write the value into the script"),
                 ("--num-layers --hidden-size 4", "novalue", "error: --num-layers has no value"),
