@@ -6,6 +6,7 @@
 #include <memory>
 #include <set>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "sim/base/diagnostics.hpp"
@@ -146,7 +147,8 @@ void check_definitions(const std::vector<File>& files, const ImportRequest& requ
   for (const File& file : files) {
     if (file.kind != SourceKind::kMegatron) continue;
     used.merge(used_variables(file.text, file.name));
-    names += (names.empty() ? "" : ", ") + file.name;
+    names += names.empty() ? "" : ", ";
+    names += file.name;
   }
   for (const auto& [name, value] : request.defined) {
     if (used.count(name) > 0) continue;
@@ -220,6 +222,41 @@ void add_measured(const std::vector<File>& files, Translation& all) {
   }
 }
 
+/// Refuses a cluster that there is none of, before anything is read.
+void check_cluster(const std::string& cluster) {
+  if (cluster.empty()) return;
+  const std::string start = "trainsim: error: --cluster " + config::clip(cluster) + ": ";
+  if (config::is_path(cluster)) {
+    std::error_code error;
+    if (!std::filesystem::exists(cluster, error)) throw InputError(start + "no such file");
+    return;
+  }
+  const std::filesystem::path folder = config::presets_root() / "topologies" / "clusters";
+  if (config::preset_file(folder, cluster).empty())
+    throw InputError(start + "no cluster preset is called so; " + config::preset_hint(folder, cluster));
+}
+
+/// What makes replicas of the GPUs impossible; "" if nothing does, or somebody has yet to say how many.
+std::string replica_fault(const Translation& all) {
+  const auto count = [&all](std::string_view path) -> std::int64_t {
+    const Setting* setting = all.find(path);
+    return setting == nullptr ? 1 : whole_number(setting->value).value_or(1);
+  };
+  if (all.find("gpus") == nullptr) return "";
+  std::int64_t product = 1;
+  std::string factors;
+  for (const char* path : {"plan.tensor_parallel", "plan.context_parallel", "plan.pipeline_parallel"}) {
+    const std::int64_t degree = count(path);
+    if (degree < 1 || __builtin_mul_overflow(product, degree, &product)) return "";
+    if (degree > 1)
+      factors.append(factors.empty() ? "" : " x ").append(path).append(" ").append(std::to_string(degree));
+  }
+  const std::int64_t gpus = count("gpus");
+  if (gpus % product == 0) return "";
+  return "gpus is " + std::to_string(gpus) + ", which is no multiple of " + factors + " = " +
+         std::to_string(product) + "; correct it, or give --gpus N";
+}
+
 /// What a check of the configuration finds.
 std::string check(const std::string& yaml) {
   config::Report report;
@@ -237,6 +274,7 @@ std::string check(const std::string& yaml) {
 }  // namespace
 
 Imported import_files(const ImportRequest& request) {
+  check_cluster(request.cluster);
   // What measured says nothing of what ran, so that the kinds of logs and traces leave other files alone.
   const bool measured = is_measured(request.kind);
   std::vector<File> files;
@@ -268,6 +306,9 @@ Imported import_files(const ImportRequest& request) {
   }
   if (request.gpus) all.set("gpus", *request.gpus, "--gpus");
   add_measured(files, all);
+  // The check says so, too, but only when nothing is missing.
+  const std::string fault = all.missing().empty() ? "" : replica_fault(all);
+  if (!fault.empty()) all.assume(fault);
   std::vector<std::string> names;
   names.reserve(files.size());
   for (const File& file : files) names.push_back(std::filesystem::path(file.name).filename().string());

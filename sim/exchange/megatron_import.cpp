@@ -101,6 +101,7 @@ class Megatron {
                   .value_or(0);
     degrees();
     batch();
+    whole_run();
     recompute();
     activation_offload();
     numbers();
@@ -307,9 +308,92 @@ class Megatron {
   }
 
   void batch() {
-    copy(arguments_.has("--micro-batch-size") ? "--micro-batch-size" : "--batch-size",
-         "plan.micro_batch_size");
-    copy("--global-batch-size", "plan.global_batch_size");
+    micro_batch_ = copy(arguments_.has("--micro-batch-size") ? "--micro-batch-size" : "--batch-size",
+                        "plan.micro_batch_size")
+                       .value_or(1);
+    global_batch_ = copy("--global-batch-size", "plan.global_batch_size").value_or(0);
+  }
+
+  /// A count of the whole run. What no step depends on may stay open.
+  std::optional<std::int64_t> run_count(std::string_view option) {
+    const std::vector<std::string> values = arguments_.values(option);
+    if (!values.empty() && !is_open(values.front())) return arguments_.count(option);
+    if (!values.empty()) out_.remark(Reason::kNoEffect, arguments_.text(option));
+    return std::nullopt;
+  }
+
+  /// Tokens of so many batches, if they can be counted.
+  std::optional<std::int64_t> tokens_of(std::optional<std::int64_t> batches, std::int64_t sequences) {
+    const std::optional<std::int64_t> length =
+        arguments_.count(arguments_.has("--seq-length") ? "--seq-length" : "--encoder-seq-length");
+    std::int64_t tokens = 0;
+    if (!batches || !length || __builtin_mul_overflow(*batches, sequences, &tokens) ||
+        __builtin_mul_overflow(tokens, *length, &tokens))
+      return std::nullopt;
+    return tokens;
+  }
+
+  /// Training ends with the first of iterations, samples and (of Megatron-DeepSpeed) tokens.
+  void whole_run() {
+    const bool ramp = arguments_.has("--rampup-batch-size");
+    const std::optional<std::int64_t> tokens = run_count("--train-tokens");
+    const std::optional<std::int64_t> samples = run_count("--train-samples");
+    std::optional<std::int64_t> steps = run_count("--train-iters");
+    std::string origin = "--train-iters";
+    if (samples && !ramp && global_batch_ > 0) {
+      // Megatron-LM leaves out a last step that would not be full.
+      steps = *samples / global_batch_;
+      origin = "--train-samples by --global-batch-size";
+    }
+    const std::optional<std::int64_t> of_samples = tokens_of(samples, 1);
+    const std::optional<std::int64_t> of_steps = tokens_of(steps, std::max<std::int64_t>(global_batch_, 1));
+    const bool ends_earlier = tokens && (!of_steps || *tokens < *of_steps);
+    if (ends_earlier && (!of_samples || *tokens < *of_samples)) {
+      out_.set("run.tokens", *tokens, "--train-tokens");
+    } else if (steps.value_or(0) > 0) {
+      out_.set("run.steps", *steps, origin);
+    } else if (of_samples.value_or(0) > 0) {
+      out_.set("run.tokens", *of_samples, "--train-samples by --seq-length");
+    }
+    if (ramp) rampup();
+  }
+
+  /// A batch that grows, if our rules allow it; they are those of Megatron-LM.
+  void rampup() {
+    const std::vector<std::int64_t> numbers = arguments_.counts("--rampup-batch-size");
+    constexpr std::size_t parts = 3;
+    if (!arguments_.open().empty()) return;
+    if (numbers.size() != parts)
+      throw InputError(
+          "error: --rampup-batch-size needs a start, an increment and a number of samples, not " +
+          std::to_string(numbers.size()) + " numbers");
+    const std::string option = arguments_.text("--rampup-batch-size");
+    if (out_.find("run.steps") == nullptr && out_.find("run.tokens") == nullptr)
+      return out_.remark(Reason::kUnsupported, option,
+                         "every step is simulated with the full batch; of a whole run, "
+                         "run.rampup_batch_size has the ramp");
+    if (const std::string why = ramp_fault(numbers[0], numbers[1]); !why.empty())
+      return out_.remark(Reason::kUnsupported, option,
+                         why + ", so that the run is simulated with the full batch all along");
+    out_.set("run.rampup_batch_size",
+             "{start: " + std::to_string(numbers[0]) + ", increment: " + std::to_string(numbers[1]) +
+                 ", samples: " + std::to_string(numbers[2]) + "}",
+             "--rampup-batch-size");
+  }
+
+  /// Why a batch cannot grow so; "" if it can. Other degrees than the script's are a usual reason.
+  std::string ramp_fault(std::int64_t start, std::int64_t increment) const {
+    if (increment < 1 || start < 1) return "a batch starts with a sequence and grows by one at least";
+    const bool interleaved = out_.find("plan.virtual_pipeline") != nullptr;
+    const std::int64_t unit =
+        micro_batch_ * std::max<std::int64_t>(replicas_, 1) * (interleaved ? stages_ : 1);
+    if (unit > 0 && (start % unit != 0 || increment % unit != 0))
+      return std::to_string(start) + " and " + std::to_string(increment) + " are no multiples of " +
+             std::to_string(unit) + " (micro-batch size x replicas" + (interleaved ? " x stages" : "") + ")";
+    if (global_batch_ > 0 && (global_batch_ <= start || (global_batch_ - start) % increment != 0))
+      return "steps of " + std::to_string(increment) + " do not lead from " + std::to_string(start) +
+             " to the batch of " + std::to_string(global_batch_);
+    return "";
   }
 
   void recompute() {
@@ -550,6 +634,9 @@ class Megatron {
   std::int64_t stages_ = 1;
   std::int64_t context_ = 1;
   std::int64_t replicas_ = 0;
+  std::int64_t micro_batch_ = 1;
+  /// 0 where nobody knows.
+  std::int64_t global_batch_ = 0;
   bool old_ = false;
   bool fsdp_ = false;
 };

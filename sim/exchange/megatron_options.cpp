@@ -199,8 +199,6 @@ constexpr Unsupported kUnsupported[] = {
     {"--fp8-*", "what else can be set of 8-bit multiplies is as their recipe has it"},
     {"--first-last-layers-bf16", "all layers multiply in 8 bits"},
     {"--fp4-*", "matrix multiplies are simulated in the precision of plan.precision"},
-    {"--rampup-batch-size",
-     "every step is simulated with the full batch; of a whole run, run.rampup_batch_size has the ramp"},
     {"--step-batch-size-schedule", "every step is simulated with the full batch"},
     {"--tp-comm-overlap", "tensor-parallel communication overlaps with weight gradients only"},
     {"--tp-comm-*", "tensor-parallel communication overlaps with weight gradients only"},

@@ -67,12 +67,81 @@ class Import(unittest.TestCase):
         self.assert_has(tree, "plan", {"tensor_parallel": 8, "pipeline_parallel": 16, "micro_batch_size": 1,
                                        "global_batch_size": 1536, "precision": "fp16", "gradient_dtype": "fp16",
                                        "sharding": "none", "recompute": "none", "overlap_gradient_reduction": False})
-        self.assertIn("--rampup-batch-size 16 16 5859375: every step is simulated with the full batch; of a whole run, "
-                      "run.rampup_batch_size has the ramp", said)
+        self.assertEqual(tree["run"], {"steps": 500000,
+                                       "rampup_batch_size": {"start": 16, "increment": 16, "samples": 5859375}})
+        self.assertNotIn("--rampup-batch-size", said)
         self.assertIn("Without effect on step time and memory: ", said)
-        self.assertIn("--train-iters, --weight-decay, --adam-beta1", said)
+        self.assertIn("time and memory: --master-addr, --weight-decay, --adam-beta1", said)
         self.assertNotIn("Unknown", said)
         self.assert_legal()
+
+    def test_lengths_of_whole_runs(self):
+        options = self.MODEL + "--micro-batch-size 2 --tensor-model-parallel-size 2 "
+        batch = "--global-batch-size 32 "
+        for more, length in ((batch + "--train-iters 1000", {"steps": 1000}),
+                             # Whole batches of 32 only: 1000 / 32 = 31.25
+                             (batch + "--train-samples 1000", {"steps": 31}),
+                             # With a ramp steps differ, and 64 tokens are in a sequence.
+                             (batch + "--train-samples 1000 --rampup-batch-size 16 8 200",
+                              {"tokens": 64000, "rampup_batch_size": {"start": 16, "increment": 8, "samples": 200}}),
+                             ("--train-samples 1000", {"tokens": 64000}),
+                             # Training ends with what is first: 1000 iterations are 2,048,000 tokens.
+                             (batch + "--train-iters 1000 --train-tokens 1000000", {"tokens": 1000000}),
+                             (batch + "--train-iters 1000 --train-tokens 3000000", {"steps": 1000}),
+                             (batch + "--train-tokens 3000000", {"tokens": 3000000}),
+                             (batch, None)):
+            with self.subTest(more):
+                tree, said = self.imported(self.written(options + more), "--cluster", "dgx-h100", "--gpus", "8")
+                self.assertEqual(tree.get("run"), length)
+                self.assertNotIn("--train", said)
+                if "--global" in more:
+                    self.assert_legal()
+        # What no step depends on may stay open.
+        tree, said = self.imported(self.written(options + "--train-iters $STEPS"))
+        self.assertNotIn("run", tree)
+        self.assertIn("Without effect on step time and memory: --train-iters $STEPS", said)
+
+    def test_batches_that_cannot_grow_so(self):
+        options = self.MODEL + "--micro-batch-size 2 --tensor-model-parallel-size 2 --global-batch-size 32 "
+        full = ", so that the run is simulated with the full batch all along"
+        # 4 replicas of 2 GPUs with micro-batches of 2
+        for ramp, why in (("12 8 200", "12 and 8 are no multiples of 8 (micro-batch size x replicas)"),
+                          ("8 16 200", "steps of 16 do not lead from 8 to the batch of 32"),
+                          ("40 8 200", "steps of 8 do not lead from 40 to the batch of 32"),
+                          ("8 0 200", "a batch starts with a sequence and grows by one at least")):
+            tree, said = self.imported(self.written(f"{options} --train-iters 100 --rampup-batch-size {ramp}"),
+                                       "--cluster", "dgx-h100", "--gpus", "8")
+            self.assertEqual(tree["run"], {"steps": 100})
+            self.assertIn(f"--rampup-batch-size {ramp}: {why}{full}", said)
+            self.assert_legal()
+        tree, said = self.imported(self.written(options + "--rampup-batch-size 8 8 200"))
+        self.assertNotIn("run", tree)
+        self.assertIn("--rampup-batch-size 8 8 200: every step is simulated with the full batch; of a whole run, "
+                      "run.rampup_batch_size has the ramp", said)
+        self.assertIn("error: --rampup-batch-size needs a start, an increment and a number of samples, not 2 numbers",
+                      self.refused(self.written(options + "--rampup-batch-size 8 8")))
+
+    def test_gpus_that_hold_no_replica(self):
+        options = self.MODEL + "--tensor-model-parallel-size 8 --pipeline-model-parallel-size 16 "
+        fault = ("gpus is 8, which is no multiple of plan.tensor_parallel 8 x plan.pipeline_parallel 16 = 128; correct it, "
+                 "or give --gpus N")
+        path = self.written("torchrun --nproc-per-node 8 --nnodes 1 pretrain_gpt.py " + options)
+        self.assertIn(fault, self.imported(path)[1])
+        self.assertNotIn("no multiple of plan", self.imported(path, "--gpus", "256")[1])
+        # With a cluster it is for the check to say.
+        said = self.imported(path, "--cluster", "dgx-h100")[1]
+        self.assertNotIn(fault, said)
+        self.assertIn("refuses", said)
+
+    def test_clusters_that_there_are_not(self):
+        target = self.folder / "out.yaml"
+        said = self.refused("options.txt", "--cluster", "nosuch", "-o", target)
+        self.assertIn("trainsim: error: --cluster nosuch: no cluster preset is called so; known: b200-efa, dgx-2,", said)
+        self.assertFalse(target.exists())
+        self.assertEqual(self.refused("options.txt", "--cluster", "dgx-h10"),
+                         "trainsim: error: --cluster dgx-h10: no cluster preset is called so; did you mean dgx-h100?")
+        self.assertEqual(self.refused("options.txt", "--cluster", "./nosuch.yaml"),
+                         "trainsim: error: --cluster ./nosuch.yaml: no such file")
 
     def test_conditions_and_arrays(self):
         tree, said = self.imported("megatron-llama3-8b.sh", "--cluster", "dgx-h100")
@@ -468,7 +537,7 @@ eval $CMD
         options = sorted({option for row in rows for option in re.findall(r"--[\w-]+", row)})
         self.assertGreater(len(options), 90)
         values = {"--optimizer": "adam", "--recompute-method": "uniform", "--recompute-granularity": "full",
-                  "--pipeline-model-parallel-layout": "Et|t|t|tL", "--mlp-type": "standard",
+                  "--pipeline-model-parallel-layout": "Et|t|t|tL", "--mlp-type": "standard", "--rampup-batch-size": "8 8 100",
                   "--decoder-first-pipeline-num-layers": "1 --pipeline-model-parallel-size 2",
                   "--decoder-last-pipeline-num-layers": "1 --pipeline-model-parallel-size 2"}
         # Alone, and beside what leaves others without meaning
