@@ -9,6 +9,8 @@
 #include <system_error>
 #include <utility>
 
+#include <nlohmann/json.hpp>
+
 #include "sim/base/diagnostics.hpp"
 #include "sim/base/spelling.hpp"
 #include "sim/config/experiment.hpp"
@@ -100,6 +102,11 @@ SourceKind kind_of(const File& file) {
   if (name.ends_with(".gz")) name.remove_suffix(3);
   if (name.ends_with(".toml")) return SourceKind::kTorchtitan;
   const std::size_t first = file.text.find_first_not_of(" \t\r\n");
+  // TOML and tests of a shell begin with a bracket, too, but are no JSON.
+  if (file.text[first] == '[' && nlohmann::json::accept(file.text))
+    fail(file.name,
+         "is a JSON list; a config.json of Hugging Face, a DeepSpeed configuration and a trace of PyTorch's "
+         "profiler are objects ({…}); take the one that you mean out of the list");
   if (file.text[first] == '{')
     return is_deepspeed(file.text) ? SourceKind::kDeepSpeed : SourceKind::kHuggingFace;
   if (name.ends_with(".yaml") || name.ends_with(".yml"))
@@ -154,8 +161,9 @@ void check_definitions(const std::vector<File>& files, const ImportRequest& requ
     if (used.count(name) > 0) continue;
     std::string message = "trainsim: error: --define ";
     message += config::clip(name + "=" + value);
-    message += names.empty() ? ": none of the files is a script that has variables" : ": " + names;
-    if (names.empty()) throw InputError(message);
+    message += ": ";
+    if (names.empty()) throw InputError(message + "none of the files is a script that has variables");
+    message += names;
     // Of arguments any other is as close.
     const bool argument = whole_number(name).has_value();
     const std::string meant = argument ? "" : closest_match(name, {used.begin(), used.end()});

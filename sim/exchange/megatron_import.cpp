@@ -414,11 +414,12 @@ class Megatron {
     if (method && *method != "uniform" && *method != "block")
       throw InputError("error: --recompute-method has the unknown value '" + config::clip(*method) + "'");
     if (granularity == "full")
-      return out_.set(
-          "plan.recompute",
-          "{granularity: full, method: " + method.value_or("uniform") +
-              ", layers: " + std::to_string(layers.value_or(1)) + "}",
-          old ? "--activations-checkpoint-method" : "--recompute-granularity, -method and -num-layers");
+      return out_.set("plan.recompute",
+                      "{granularity: full, method: " + method.value_or("uniform") +
+                          ", layers: " + std::to_string(layers.value_or(1)) + "}",
+                      !old ? "--recompute-granularity, -method and -num-layers"
+                      : arguments_.has("--checkpoint-activations") ? "--checkpoint-activations"
+                                                                   : "--activations-checkpoint-method");
     if (granularity != "selective")
       throw InputError("error: --recompute-granularity has the unknown value '" + config::clip(granularity) +
                        "'");

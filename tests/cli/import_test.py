@@ -3,6 +3,7 @@
 
 usage: import_test.py TRAINSIM
 """
+import json
 import pathlib
 import re
 import subprocess
@@ -237,6 +238,7 @@ eval $CMD
         self.assert_has(tree, "plan", {"pipeline_layout": [5] + 10 * [6] + [5], "micro_batch_size": 2,
                                        "global_batch_size": 2048, "precision": "bf16", "sharding": "none"})
         self.assertEqual(tree["plan"]["recompute"], {"granularity": "full", "method": "uniform", "layers": 1})
+        self.assertIn("recompute: {granularity: full, method: uniform, layers: 1}  # --checkpoint-activations\n", self.yaml)
         self.assert_has(tree, "software", {"framework": "deepspeed", "attention": "standard"})
         self.assertIn("--rampup-batch-size", said)
         self.assert_legal()
@@ -427,6 +429,13 @@ eval $CMD
         self.assertEqual(tree["model"]["latent_attention"]["kv_lora_rank"], 512)
         self.assertNotIn("num_key_value_heads", tree["model"])
 
+    def test_predicted_tokens_are_said_once(self):
+        config = json.loads((FILES / "hf-deepseek-v3.json").read_text(encoding="utf-8"))
+        for layers, said_of_it in ((1, 1), (0, 0)):
+            config["num_nextn_predict_layers"] = layers
+            _, said = self.imported(self.written(json.dumps(config), "config.json"))
+            self.assertEqual(said.count("num_nextn_predict_layers"), said_of_it, said)
+
     def test_experts_of_megatron(self):
         path = self.written("--num-layers 4 --hidden-size 64 --num-attention-heads 4 --seq-length 64 "
                             "--max-position-embeddings 64 --vocab-size 100 --num-experts 8 --moe-router-topk 2 "
@@ -543,12 +552,15 @@ eval $CMD
         # Alone, and beside what leaves others without meaning
         for context in ("", "--use-torch-fsdp2 --num-experts 4", "--multi-latent-attention --use-megatron-fsdp --swiglu "
                         "--fp8-format hybrid --pad-vocab-size-to 128 --group-query-attention"):
-            for option in options:
-                if option in self.MODEL + context:
-                    continue
-                done = run("import", "-", input=f"{self.MODEL} {context} {option} {values.get(option, 1)}")
+            others = [option for option in options if option not in self.MODEL + context]
+            # A few at a time, because of those that contradict each other; splits of pipelines always do.
+            splits = [option for option in others if "pipeline" in option]
+            rest = [option for option in others if option not in splits]
+            for few in [*([option] for option in splits), *(rest[first::12] for first in range(12))]:
+                words = " ".join(f"{option} {values.get(option, 1)}" for option in few)
+                done = run("import", "-", input=f"{self.MODEL} {context} {words}")
                 self.assertEqual(done.returncode, 0, done.stderr)
-                self.assertNotIn("Unknown", done.stderr, f"{option} {context}")
+                self.assertNotIn("Unknown", done.stderr, f"{words} {context}")
 
     def test_latent_attention_of_megatron(self):
         path = self.written("--num-layers 4 --hidden-size 64 --num-attention-heads 4 --seq-length 64 "
@@ -621,6 +633,8 @@ eval $CMD
                 ('[model]\nflavor = 8\n', "flavor.toml", "error: line 2: model.flavor needs a text, not 8"),
                 ("[parallelism]\ntensor_parallel_degree = 0\n", "zero.toml",
                  "error: parallelism.tensor_parallel_degree must be 1 or more, not 0"),
+                (' [{"model_type": "llama"}]', "list.json", "error: is a JSON list; a config.json of Hugging Face, a DeepSpeed "
+                                                            "configuration and a trace of PyTorch's profiler are objects"),
                 ("model: gpt3-175b\n", "config.yaml", "error: YAML is not imported"),
         ]:
             with self.subTest(name):
