@@ -160,7 +160,9 @@ void check_definitions(const std::vector<File>& files, const ImportRequest& requ
   for (const auto& [name, value] : request.defined) {
     if (used.count(name) > 0) continue;
     std::string message = "trainsim: error: --define ";
-    message += config::clip(name + "=" + value);
+    message += config::clip(name);
+    message += '=';
+    message += config::clip(value);
     message += ": ";
     if (names.empty()) throw InputError(message + "none of the files is a script that has variables");
     message += names;

@@ -360,9 +360,12 @@ class Megatron {
 
   /// A batch that grows, if our rules allow it; they are those of Megatron-LM.
   void rampup() {
+    const std::vector<std::string> words = arguments_.values("--rampup-batch-size");
+    if (std::any_of(words.begin(), words.end(), [](const std::string& word) { return is_open(word); }))
+      return out_.remark(Reason::kUnsupported, arguments_.text("--rampup-batch-size"),
+                         "only a running shell knows it; the run is simulated with the full batch all along");
     const std::vector<std::int64_t> numbers = arguments_.counts("--rampup-batch-size");
     constexpr std::size_t parts = 3;
-    if (!arguments_.open().empty()) return;
     if (numbers.size() != parts)
       throw InputError(
           "error: --rampup-batch-size needs a start, an increment and a number of samples, not " +

@@ -119,6 +119,9 @@ class Import(unittest.TestCase):
         self.assertNotIn("run", tree)
         self.assertIn("--rampup-batch-size 8 8 200: every step is simulated with the full batch; of a whole run, "
                       "run.rampup_batch_size has the ramp", said)
+        _, said = self.imported(self.written(options + "--rampup-batch-size 8 8 $SAMPLES"))
+        self.assertIn("--rampup-batch-size 8 8 $SAMPLES: only a running shell knows it; the run is simulated with the full "
+                      "batch all along", said)
         self.assertIn("error: --rampup-batch-size needs a start, an increment and a number of samples, not 2 numbers",
                       self.refused(self.written(options + "--rampup-batch-size 8 8")))
 
