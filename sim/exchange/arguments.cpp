@@ -18,6 +18,15 @@ bool is_option(const std::string& word) {
   return word.starts_with("--") && word.size() > 2;
 }
 
+/// The value of an option that counts something.
+std::int64_t counted(std::string_view option, const std::string& value) {
+  const std::optional<std::int64_t> number = whole_number(value);
+  if (!number || *number < 0)
+    throw InputError("error: " + std::string(option) + " needs a whole number, not '" + config::clip(value) +
+                     "'");
+  return *number;
+}
+
 }  // namespace
 
 std::string Argument::text() const {
@@ -54,6 +63,13 @@ Argument* Arguments::find(std::string_view name) {
   return &*found;
 }
 
+std::optional<std::string> Arguments::known(const std::string& option, const std::string& value) {
+  if (!is_open(value)) return value;
+  if (std::none_of(open_.begin(), open_.end(), [&](const auto& each) { return each.first == option; }))
+    open_.emplace_back(option, value);
+  return std::nullopt;
+}
+
 bool Arguments::has(std::string_view name) {
   return find(name) != nullptr;
 }
@@ -62,24 +78,21 @@ std::optional<std::string> Arguments::value(std::string_view name) {
   const Argument* argument = find(name);
   if (argument == nullptr) return std::nullopt;
   if (argument->values.empty()) throw InputError("error: " + argument->name + " has no value");
-  const std::string& value = argument->values.front();
-  if (!is_open(value)) return value;
-  const std::string variable = open_variable(value);
-  if (variable.empty())
-    throw InputError("error: the value of " + argument->name + " is " + show_open(value) +
-                     ", which only a running shell knows; write the value into the script");
-  throw InputError("error: the value of " + argument->name + " is $" + variable +
-                   ", which the script does not set; give it with --define " + variable + "=VALUE");
+  return known(argument->name, argument->values.front());
 }
 
 std::optional<std::int64_t> Arguments::count(std::string_view name) {
   const std::optional<std::string> text = value(name);
   if (!text) return std::nullopt;
-  const std::optional<std::int64_t> number = whole_number(*text);
-  if (!number || *number < 0)
-    throw InputError("error: " + std::string(name) + " needs a whole number, not '" + config::clip(*text) +
-                     "'");
-  return number;
+  return counted(name, *text);
+}
+
+std::vector<std::int64_t> Arguments::counts(std::string_view name) {
+  std::vector<std::int64_t> all;
+  for (const std::string& text : values(name)) {
+    if (const auto value = known(std::string(name), text)) all.push_back(counted(name, *value));
+  }
+  return all;
 }
 
 std::optional<double> Arguments::number(std::string_view name) {

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace trainsim::exchange {
@@ -28,15 +29,20 @@ class Arguments {
 
   /// Whether a flag is there.
   bool has(std::string_view name);
-  /// The first value of an option; nothing when the option is not there. Throws InputError when it has none,
-  /// or one that depends on a variable that nobody sets.
+  /// The first value of an option; nothing when the option is not there, or its value is open, which open()
+  /// then says. Throws InputError when it has none.
   std::optional<std::string> value(std::string_view name);
   /// The same as a whole number.
   std::optional<std::int64_t> count(std::string_view name);
-  /// The same as any number.
+  /// All values of an option as whole numbers; none when the option is not there.
+  std::vector<std::int64_t> counts(std::string_view name);
+  /// The first value as any number.
   std::optional<double> number(std::string_view name);
   /// All values of an option.
   std::vector<std::string> values(std::string_view name);
+  /// Options that somebody asked for whose value only a running shell knows, in the order of asking, and
+  /// these values.
+  const std::vector<std::pair<std::string, std::string>>& open() const { return open_; }
   /// An option as it was written, for comments.
   std::string text(std::string_view name) const;
   /// Options that nobody asked for.
@@ -46,8 +52,11 @@ class Arguments {
 
  private:
   Argument* find(std::string_view name);
+  /// A value, unless it is open.
+  std::optional<std::string> known(const std::string& option, const std::string& value);
 
   std::vector<Argument> arguments_;
+  std::vector<std::pair<std::string, std::string>> open_;
 };
 
 /// A whole number such as 1024, 1e6 or 5_000; nothing for other texts.

@@ -323,7 +323,7 @@ class Model {
       out_.remark(Reason::kUnsupported, "word_embed_proj_dim " + std::to_string(*projection),
                   "embeddings are simulated as wide as the model");
     for (const char* key : {"do_layer_norm_before"}) read_flag(key);
-    if (json_.has("num_nextn_predict_layers"))
+    if (read_count({"num_nextn_predict_layers"}).value_or(0) > 0)
       out_.remark(Reason::kUnsupported, "num_nextn_predict_layers", "multi-token prediction is left out");
   }
 

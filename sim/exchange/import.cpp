@@ -4,14 +4,20 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <set>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
+#include <nlohmann/json.hpp>
+
 #include "sim/base/diagnostics.hpp"
+#include "sim/base/spelling.hpp"
 #include "sim/config/experiment.hpp"
 #include "sim/config/parser.hpp"
 #include "sim/config/presets.hpp"
 #include "sim/config/utf8.hpp"
+#include "sim/exchange/arguments.hpp"
 #include "sim/exchange/deepspeed.hpp"
 #include "sim/exchange/huggingface.hpp"
 #include "sim/exchange/kineto.hpp"
@@ -96,6 +102,11 @@ SourceKind kind_of(const File& file) {
   if (name.ends_with(".gz")) name.remove_suffix(3);
   if (name.ends_with(".toml")) return SourceKind::kTorchtitan;
   const std::size_t first = file.text.find_first_not_of(" \t\r\n");
+  // TOML and tests of a shell begin with a bracket, too, but are no JSON.
+  if (file.text[first] == '[' && nlohmann::json::accept(file.text))
+    fail(file.name,
+         "is a JSON list; a config.json of Hugging Face, a DeepSpeed configuration and a trace of PyTorch's "
+         "profiler are objects ({…}); take the one that you mean out of the list");
   if (file.text[first] == '{')
     return is_deepspeed(file.text) ? SourceKind::kDeepSpeed : SourceKind::kHuggingFace;
   if (name.ends_with(".yaml") || name.ends_with(".yml"))
@@ -134,6 +145,33 @@ Translation translate_scripts(const std::vector<File>& files, const ImportReques
     translation.add(named(name, [&] { return translate_deepspeed(plain, request.gpus); }), name);
   }
   return translation;
+}
+
+/// Refuses definitions of variables that no script uses.
+void check_definitions(const std::vector<File>& files, const ImportRequest& request) {
+  std::set<std::string> used;
+  std::string names;
+  for (const File& file : files) {
+    if (file.kind != SourceKind::kMegatron) continue;
+    used.merge(used_variables(file.text, file.name));
+    names += names.empty() ? "" : ", ";
+    names += file.name;
+  }
+  for (const auto& [name, value] : request.defined) {
+    if (used.count(name) > 0) continue;
+    std::string message = "trainsim: error: --define ";
+    message += config::clip(name);
+    message += '=';
+    message += config::clip(value);
+    message += ": ";
+    if (names.empty()) throw InputError(message + "none of the files is a script that has variables");
+    message += names;
+    // Of arguments any other is as close.
+    const bool argument = whole_number(name).has_value();
+    const std::string meant = argument ? "" : closest_match(name, {used.begin(), used.end()});
+    throw InputError(message + " never uses $" + config::clip(name) +
+                     (meant.empty() ? "; leave it out" : "; did you mean " + meant + "?"));
+  }
 }
 
 Translation translate_file(const File& file, const ImportRequest& request) {
@@ -194,6 +232,41 @@ void add_measured(const std::vector<File>& files, Translation& all) {
   }
 }
 
+/// Refuses a cluster that there is none of, before anything is read.
+void check_cluster(const std::string& cluster) {
+  if (cluster.empty()) return;
+  const std::string start = "trainsim: error: --cluster " + config::clip(cluster) + ": ";
+  if (config::is_path(cluster)) {
+    std::error_code error;
+    if (!std::filesystem::exists(cluster, error)) throw InputError(start + "no such file");
+    return;
+  }
+  const std::filesystem::path folder = config::presets_root() / "topologies" / "clusters";
+  if (config::preset_file(folder, cluster).empty())
+    throw InputError(start + "no cluster preset is called so; " + config::preset_hint(folder, cluster));
+}
+
+/// What makes replicas of the GPUs impossible; "" if nothing does, or somebody has yet to say how many.
+std::string replica_fault(const Translation& all) {
+  const auto count = [&all](std::string_view path) -> std::int64_t {
+    const Setting* setting = all.find(path);
+    return setting == nullptr ? 1 : whole_number(setting->value).value_or(1);
+  };
+  if (all.find("gpus") == nullptr) return "";
+  std::int64_t product = 1;
+  std::string factors;
+  for (const char* path : {"plan.tensor_parallel", "plan.context_parallel", "plan.pipeline_parallel"}) {
+    const std::int64_t degree = count(path);
+    if (degree < 1 || __builtin_mul_overflow(product, degree, &product)) return "";
+    if (degree > 1)
+      factors.append(factors.empty() ? "" : " x ").append(path).append(" ").append(std::to_string(degree));
+  }
+  const std::int64_t gpus = count("gpus");
+  if (gpus % product == 0) return "";
+  return "gpus is " + std::to_string(gpus) + ", which is no multiple of " + factors + " = " +
+         std::to_string(product) + "; correct it, or give --gpus N";
+}
+
 /// What a check of the configuration finds.
 std::string check(const std::string& yaml) {
   config::Report report;
@@ -211,6 +284,7 @@ std::string check(const std::string& yaml) {
 }  // namespace
 
 Imported import_files(const ImportRequest& request) {
+  check_cluster(request.cluster);
   // What measured says nothing of what ran, so that the kinds of logs and traces leave other files alone.
   const bool measured = is_measured(request.kind);
   std::vector<File> files;
@@ -223,6 +297,7 @@ Imported import_files(const ImportRequest& request) {
   }
   const auto of_kind = [&request](const File& file) { return file.kind == request.kind; };
   if (measured && std::none_of(files.begin(), files.end(), of_kind)) fail_kind(request.kind, files);
+  check_definitions(files, request);
   Translation all;
   bool scripts = false;
   for (const File& file : files) {
@@ -241,6 +316,9 @@ Imported import_files(const ImportRequest& request) {
   }
   if (request.gpus) all.set("gpus", *request.gpus, "--gpus");
   add_measured(files, all);
+  // The check says so, too, but only when nothing is missing.
+  const std::string fault = all.missing().empty() ? "" : replica_fault(all);
+  if (!fault.empty()) all.assume(fault);
   std::vector<std::string> names;
   names.reserve(files.size());
   for (const File& file : files) names.push_back(std::filesystem::path(file.name).filename().string());

@@ -213,6 +213,7 @@ Measurement read_kineto_trace(const std::string& text, const InnerGroups& inner)
   measured.ranks = trace.rank ? Measurement::Ranks::kNamed : Measurement::Ranks::kUnnamed;
   measured.times[trace.rank.value_or(0)] = median(times);
   measured.what = "kernels";
+  measured.world_size = trace.world_size;
   measured.samples = counted(times.size(), " step", " steps");
   note_silent_groups(trace, inner, measured);
   note_what_is_missing(trace, sorter.unknown(), idle / static_cast<double>(times.size()), measured);

@@ -176,6 +176,12 @@ std::optional<std::int64_t> rank_of(const Json& root) {
   return rank;
 }
 
+std::optional<std::int64_t> world_size_of(const Json& root) {
+  const auto job = root.find("distributedInfo");
+  if (job == root.end() || !job->is_object() || !job->contains("world_size")) return std::nullopt;
+  return whole_number_of(*job, "world_size");
+}
+
 }  // namespace
 
 KinetoTrace parse_kineto_trace(const std::string& text, const InnerGroups& inner) {
@@ -195,6 +201,7 @@ KinetoTrace parse_kineto_trace(const std::string& text, const InnerGroups& inner
   }
   KinetoTrace trace = std::move(events.trace());
   trace.rank = rank_of(root);
+  trace.world_size = world_size_of(root);
   return trace;
 }
 

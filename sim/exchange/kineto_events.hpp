@@ -37,6 +37,8 @@ struct Launch {
 /// What a trace of Kineto holds, as far as it matters for the times of passes.
 struct KinetoTrace {
   std::optional<std::int64_t> rank;
+  /// Ranks of the job.
+  std::optional<std::int64_t> world_size;
   /// Of a GPU: kernels, memory that is set or copied on it, and collectives of inner groups.
   std::vector<TracedKernel> kernels;
   /// By correlation.

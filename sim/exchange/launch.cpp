@@ -41,18 +41,32 @@ std::optional<std::string> option_value(const std::vector<std::string>& words, s
   return value;
 }
 
+/// Whether a value is meant as a number: not torchrun's words, a kind of GPU without number (--gres
+/// gpu:a100), nor what other programs mean by -N.
+bool counts(std::string_view option, const std::string& value) {
+  constexpr std::array<std::string_view, 4> words = {"auto", "gpu", "cpu", "xpu"};
+  return option.starts_with("--") && option != "--gres" && !value.starts_with('-') &&
+         std::find(words.begin(), words.end(), value) == words.end();
+}
+
 template <std::size_t N>
 void take(const std::vector<std::string>& words, const std::array<std::string_view, N>& options,
-          std::optional<std::int64_t>& number, std::string& origin) {
+          std::optional<std::int64_t>& number, Launch& launch) {
   for (const std::string_view option : options) {
     if (number) return;
     const std::optional<std::string> value = option_value(words, option);
-    if (!value || is_open(*value)) continue;
+    if (!value) continue;
+    if (is_open(*value)) {
+      launch.open.push_back(*value);
+      continue;
+    }
     number = last_number(*value);
     if (!number || *number < 1) {
       number.reset();
+      if (counts(option, *value)) launch.wrong.emplace_back(option, *value);
       continue;
     }
+    std::string& origin = launch.origin;
     origin += origin.empty() ? "" : " ";
     origin += option;
     origin += ' ';
@@ -92,10 +106,10 @@ Launch find_launch(const ShellScript& script) {
   std::vector<std::vector<std::string>> commands = script.commands;
   for (const std::string& line : script.batch_options) commands.push_back(expand_word(line, {}));
   // A launcher of processes knows better than what asks for nodes, so options are gone through in turn.
-  for (const auto& words : commands) take(words, kNodeOptions, launch.nodes, launch.origin);
+  for (const auto& words : commands) take(words, kNodeOptions, launch.nodes, launch);
   for (std::size_t i = 0; i < kGpuOptions.size(); ++i) {
     for (const auto& words : commands)
-      take(words, std::array<std::string_view, 1>{kGpuOptions[i]}, launch.gpus_per_node, launch.origin);
+      take(words, std::array<std::string_view, 1>{kGpuOptions[i]}, launch.gpus_per_node, launch);
   }
   if (!names(commands, kNodeOptions) && std::any_of(commands.begin(), commands.end(), is_torchrun)) {
     launch.nodes = 1;

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "sim/exchange/shell.hpp"
 
@@ -16,6 +18,10 @@ struct Launch {
   std::optional<std::int64_t> gpus() const;
   /// For comments: "torchrun --nnodes 4 --nproc-per-node 8".
   std::string origin;
+  /// Values that only a running shell knows.
+  std::vector<std::string> open;
+  /// Options whose value is no number, and this value.
+  std::vector<std::pair<std::string, std::string>> wrong;
 };
 
 /// Nodes (torchrun's default is one) and GPUs per node as torchrun, torch.distributed.launch, srun, sbatch or

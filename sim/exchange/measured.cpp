@@ -42,6 +42,7 @@ class Plan {
   std::int64_t count(std::string_view path, std::int64_t otherwise) const {
     return known(path).value_or(otherwise);
   }
+  std::optional<std::int64_t> gpus() const { return known("gpus"); }
   std::int64_t stages() const { return count("plan.pipeline_parallel", 1); }
 
   /// Micro-batches of one step on one pipeline.
@@ -217,6 +218,7 @@ Measurement joined(std::vector<Measurement> measurements) {
   // From the last to the first, because the later counts.
   for (auto each = measurements.rbegin(); each != measurements.rend(); ++each) {
     if (!all.global_batch_size) all.global_batch_size = each->global_batch_size;
+    if (!all.world_size) all.world_size = each->world_size;
     if (!adds_ranks(*each, all)) {
       all.notes.push_back("the times of " + each->source + " are left out: those of " + all.source +
                           ", which comes later, count");
@@ -276,6 +278,12 @@ void translate_measured(const Measurement& measured, Translation& translation) {
   translation.set("plan.profile", value, origin);
   if (measured.global_batch_size && translation.find("plan.global_batch_size") == nullptr)
     translation.set("plan.global_batch_size", *measured.global_batch_size, "global batch size of the log");
+  if (measured.world_size && plan.gpus() && *measured.world_size != *plan.gpus())
+    translation.assume("the trace is of a job of " + std::to_string(*measured.world_size) +
+                       " ranks (distributedInfo.world_size), and the plan has " +
+                       std::to_string(*plan.gpus()) +
+                       " GPUs, to which its times may not apply; import what started the measured run, with "
+                       "the --gpus that it had");
   for (const std::string& note : measured.notes) translation.assume(note);
 }
 

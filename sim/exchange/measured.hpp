@@ -41,6 +41,8 @@ struct Measurement {
   std::map<std::int64_t, StepTimes> times;
   /// Sequences per step, where the source says so.
   std::optional<std::int64_t> global_batch_size;
+  /// Ranks of the measured job, where the source says so.
+  std::optional<std::int64_t> world_size;
   /// What was measured: "forward-compute and backward-compute", "kernels".
   std::string what;
   /// Of what the times are the median: "9 reports", "3 steps".

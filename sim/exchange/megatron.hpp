@@ -22,6 +22,9 @@ Translation translate_megatron(const ShellScript& script, std::optional<std::int
 /// Whether the script runs Megatron-LM at all.
 bool runs_megatron(const ShellScript& script);
 
+/// Whether an option means nothing to a model without experts.
+bool is_expert_option(const std::string& name);
+
 /// What Megatron-LM does with an option that the importer has no line for.
 Remark judge_megatron_option(const std::string& name, const std::string& text);
 

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "sim/base/diagnostics.hpp"
 #include "sim/config/utf8.hpp"
@@ -85,8 +88,8 @@ std::vector<std::string> megatron_words(const ShellScript& script, bool& from_va
 /// Does the work of translate_megatron().
 class Megatron {
  public:
-  Megatron(const std::vector<std::string>& words, const Launch& launch, std::optional<std::int64_t> gpus)
-      : arguments_(words), launch_(launch), gpus_(gpus) {}
+  Megatron(const std::vector<std::string>& words, const ShellScript& script, std::optional<std::int64_t> gpus)
+      : arguments_(words), script_(script), launch_(find_launch(script)), gpus_(gpus) {}
 
   Translation run() {
     refuse_foreign();
@@ -98,21 +101,33 @@ class Megatron {
                   .value_or(0);
     degrees();
     batch();
+    whole_run();
     recompute();
     activation_offload();
     numbers();
     data_parallel();
     overlap();
     software();
-    for (const Argument& argument : arguments_.unused()) {
-      if (is_launcher_option(argument.name)) continue;
-      const Remark remark = judge_megatron_option(argument.name, argument.text());
-      out_.remark(remark.reason, remark.option, remark.why);
-    }
+    refuse_open();
+    judge_rest();
     return std::move(out_);
   }
 
  private:
+  /// Says of options that nobody asked for what they are.
+  void judge_rest() {
+    const bool dense = !has_experts(arguments_);
+    for (const Argument& argument : arguments_.unused()) {
+      if (is_launcher_option(argument.name)) continue;
+      if (dense && is_expert_option(argument.name)) {
+        out_.remark(Reason::kNoEffect, argument.name);
+        continue;
+      }
+      const Remark remark = judge_megatron_option(argument.name, argument.text());
+      out_.remark(remark.reason, remark.option, remark.why);
+    }
+  }
+
   static bool is_launcher_option(const std::string& name) {
     constexpr std::array<std::string_view, 9> options = {
         "--nnodes",    "--nproc-per-node", "--nodes", "--ntasks-per-node", "--gpus-per-node",
@@ -128,6 +143,68 @@ class Megatron {
     }
   }
 
+  /// What has to be given from outside before open texts have a value.
+  std::set<std::string> inputs(const std::string& text) const {
+    std::set<std::string> all;
+    for (const std::string& variable : open_variables(text)) all.merge(inputs_of(script_, variable));
+    return all;
+  }
+
+  /// Names all inputs that values hang on, and all that no input gives, at once.
+  void refuse_open() const {
+    std::vector<std::string> options;
+    std::vector<std::string> unknowable;
+    std::set<std::string> needed;
+    for (const auto& [option, value] : arguments_.open()) {
+      std::set<std::string> of_value = inputs(value);
+      (of_value.empty() ? unknowable : options)
+          .push_back(of_value.empty() ? option + " is " + show_open(value) : option);
+      needed.merge(of_value);
+    }
+    std::string message;
+    if (!options.empty())
+      message = (options.size() == 1 ? "the value of " : "the values of ") + join_all(options) +
+                (options.size() == 1 ? " hangs on " : " hang on ") + join_all(named(needed)) +
+                ", which the script does not set; give " + defines(needed);
+    if (!unknowable.empty())
+      message += (message.empty() ? "the value of " : "; and the value of ") + join_all(unknowable) +
+                 ", which only a running shell knows; write the value into the script";
+    if (!message.empty()) throw InputError("error: " + message);
+  }
+
+  /// "a, b and c".
+  static std::string join_all(const std::vector<std::string>& words) {
+    std::string text;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      if (i > 0) text += i + 1 == words.size() ? " and " : ", ";
+      text += words[i];
+    }
+    return text;
+  }
+
+  /// Arguments of the script in order, and then variables.
+  static std::vector<std::string> in_order(const std::set<std::string>& inputs) {
+    std::vector<std::string> names(inputs.begin(), inputs.end());
+    std::stable_sort(names.begin(), names.end(), [](const std::string& a, const std::string& b) {
+      const std::int64_t last = std::numeric_limits<std::int64_t>::max();
+      return whole_number(a).value_or(last) < whole_number(b).value_or(last);
+    });
+    return names;
+  }
+
+  static std::vector<std::string> named(const std::set<std::string>& inputs) {
+    std::vector<std::string> names = in_order(inputs);
+    for (std::string& name : names) name.insert(0, 1, '$');
+    return names;
+  }
+
+  /// "it with --define N=VALUE".
+  static std::string defines(const std::set<std::string>& inputs) {
+    std::string text = inputs.size() == 1 ? "it with" : "them with";
+    for (const std::string& name : in_order(inputs)) text += " --define " + name + "=VALUE";
+    return text;
+  }
+
   std::optional<std::int64_t> copy(std::string_view option, const std::string& path) {
     return copy_count(arguments_, out_, option, path);
   }
@@ -138,6 +215,16 @@ class Megatron {
     } else if (launch_.gpus()) {
       gpus_ = launch_.gpus();
       out_.set("gpus", *gpus_, launch_.origin);
+    } else if (!launch_.wrong.empty()) {
+      const auto& [option, value] = launch_.wrong.front();
+      out_.assume("the number of GPUs is open, because " + option + " is '" + config::clip(value) +
+                  "', which is no number; correct it, or give --gpus N");
+    } else {
+      std::set<std::string> needed;
+      for (const std::string& value : launch_.open) needed.merge(inputs(value));
+      if (!needed.empty())
+        out_.assume("the number of GPUs hangs on " + join_all(named(needed)) +
+                    ", which the script does not set; give " + defines(needed) + ", or --gpus N");
     }
   }
 
@@ -148,9 +235,8 @@ class Megatron {
             .value_or(1);
     stages_ = copy("--pipeline-model-parallel-size", "plan.pipeline_parallel").value_or(1);
     context();
-    const std::optional<std::int64_t> experts = arguments_.count("--expert-model-parallel-size");
-    if (experts.value_or(1) > 1) out_.set("plan.expert_parallel", *experts, "--expert-model-parallel-size");
-    if (arguments_.has("--num-experts")) copy("--expert-tensor-parallel-size", "plan.expert_tensor_parallel");
+    experts();
+    zero_bubble();
     if (arguments_.has("--sequence-parallel") && tensor_ > 1)
       out_.set("plan.sequence_parallel", true, "--sequence-parallel");
     const PipelineSplit split = read_split();
@@ -160,6 +246,28 @@ class Megatron {
       out_.set("plan.order", std::string("tp-pp-dp"), "--use-tp-pp-dp-mapping");
     if (gpus_ && tensor_ > 0 && stages_ > 0)
       replicas_ = *gpus_ / std::max<std::int64_t>(1, tensor_ * context_ * stages_);
+  }
+
+  void experts() {
+    const char* const option = arguments_.has("--moe-expert-parallel-size") ? "--moe-expert-parallel-size"
+                                                                            : "--expert-model-parallel-size";
+    const std::optional<std::int64_t> ranks = arguments_.count(option);
+    if (ranks.value_or(1) > 1) out_.set("plan.expert_parallel", *ranks, option);
+    if (!has_experts(arguments_)) return;
+    copy("--expert-tensor-parallel-size", "plan.expert_tensor_parallel");
+    if (is_megatron_deepspeed(arguments_) && tensor_ > 1 &&
+        !arguments_.has("--enable-expert-tensor-parallelism"))
+      out_.set("plan.expert_tensor_parallel", std::int64_t{1}, "the default of Megatron-DeepSpeed");
+  }
+
+  /// Megatron-DeepSpeed's zero-bubble schedule.
+  void zero_bubble() {
+    if (!arguments_.has("--enable-zbh1-pipeline")) return;
+    if (stages_ == 1) return out_.remark(Reason::kNoEffect, "--enable-zbh1-pipeline without a pipeline");
+    out_.set("plan.schedule", std::string("zb-h1"), "--enable-zbh1-pipeline");
+    if (arguments_.has("--enable-zbh1-exact-semantics"))
+      out_.remark(Reason::kUnsupported, "--enable-zbh1-exact-semantics",
+                  "slots are those of zb-h1 as it is without this option");
   }
 
   void context() {
@@ -195,13 +303,100 @@ class Megatron {
     const std::string method = arguments_.value("--pp-partition-method").value_or("");
     if (method.find("type:transformer|embedding") != std::string::npos)
       options.counts_embedding = options.counts_loss = true;
-    return split_pipeline(options);
+    // Without them nothing can be split, and refuse_open() says so.
+    return arguments_.open().empty() ? split_pipeline(options) : PipelineSplit();
   }
 
   void batch() {
-    copy(arguments_.has("--micro-batch-size") ? "--micro-batch-size" : "--batch-size",
-         "plan.micro_batch_size");
-    copy("--global-batch-size", "plan.global_batch_size");
+    micro_batch_ = copy(arguments_.has("--micro-batch-size") ? "--micro-batch-size" : "--batch-size",
+                        "plan.micro_batch_size")
+                       .value_or(1);
+    global_batch_ = copy("--global-batch-size", "plan.global_batch_size").value_or(0);
+  }
+
+  /// A count of the whole run. What no step depends on may stay open.
+  std::optional<std::int64_t> run_count(std::string_view option) {
+    const std::vector<std::string> values = arguments_.values(option);
+    if (!values.empty() && !is_open(values.front())) return arguments_.count(option);
+    if (!values.empty()) out_.remark(Reason::kNoEffect, arguments_.text(option));
+    return std::nullopt;
+  }
+
+  /// Tokens of so many batches, if they can be counted.
+  std::optional<std::int64_t> tokens_of(std::optional<std::int64_t> batches, std::int64_t sequences) {
+    const std::optional<std::int64_t> length =
+        arguments_.count(arguments_.has("--seq-length") ? "--seq-length" : "--encoder-seq-length");
+    std::int64_t tokens = 0;
+    if (!batches || !length || __builtin_mul_overflow(*batches, sequences, &tokens) ||
+        __builtin_mul_overflow(tokens, *length, &tokens))
+      return std::nullopt;
+    return tokens;
+  }
+
+  /// Training ends with the first of iterations, samples and (of Megatron-DeepSpeed) tokens.
+  void whole_run() {
+    const bool ramp = arguments_.has("--rampup-batch-size");
+    const std::optional<std::int64_t> tokens = run_count("--train-tokens");
+    const std::optional<std::int64_t> samples = run_count("--train-samples");
+    std::optional<std::int64_t> steps = run_count("--train-iters");
+    std::string origin = "--train-iters";
+    if (samples && !ramp && global_batch_ > 0) {
+      // Megatron-LM leaves out a last step that would not be full.
+      steps = *samples / global_batch_;
+      origin = "--train-samples by --global-batch-size";
+    }
+    const std::optional<std::int64_t> of_samples = tokens_of(samples, 1);
+    const std::optional<std::int64_t> of_steps = tokens_of(steps, std::max<std::int64_t>(global_batch_, 1));
+    const bool ends_earlier = tokens && (!of_steps || *tokens < *of_steps);
+    if (ends_earlier && (!of_samples || *tokens < *of_samples)) {
+      out_.set("run.tokens", *tokens, "--train-tokens");
+    } else if (steps.value_or(0) > 0) {
+      out_.set("run.steps", *steps, origin);
+    } else if (of_samples.value_or(0) > 0) {
+      out_.set("run.tokens", *of_samples, "--train-samples by --seq-length");
+    }
+    if (ramp) rampup();
+  }
+
+  /// A batch that grows, if our rules allow it; they are those of Megatron-LM.
+  void rampup() {
+    const std::vector<std::string> words = arguments_.values("--rampup-batch-size");
+    if (std::any_of(words.begin(), words.end(), [](const std::string& word) { return is_open(word); }))
+      return out_.remark(Reason::kUnsupported, arguments_.text("--rampup-batch-size"),
+                         "only a running shell knows it; the run is simulated with the full batch all along");
+    const std::vector<std::int64_t> numbers = arguments_.counts("--rampup-batch-size");
+    constexpr std::size_t parts = 3;
+    if (numbers.size() != parts)
+      throw InputError(
+          "error: --rampup-batch-size needs a start, an increment and a number of samples, not " +
+          std::to_string(numbers.size()) + " numbers");
+    const std::string option = arguments_.text("--rampup-batch-size");
+    if (out_.find("run.steps") == nullptr && out_.find("run.tokens") == nullptr)
+      return out_.remark(Reason::kUnsupported, option,
+                         "every step is simulated with the full batch; of a whole run, "
+                         "run.rampup_batch_size has the ramp");
+    if (const std::string why = ramp_fault(numbers[0], numbers[1]); !why.empty())
+      return out_.remark(Reason::kUnsupported, option,
+                         why + ", so that the run is simulated with the full batch all along");
+    out_.set("run.rampup_batch_size",
+             "{start: " + std::to_string(numbers[0]) + ", increment: " + std::to_string(numbers[1]) +
+                 ", samples: " + std::to_string(numbers[2]) + "}",
+             "--rampup-batch-size");
+  }
+
+  /// Why a batch cannot grow so; "" if it can. Other degrees than the script's are a usual reason.
+  std::string ramp_fault(std::int64_t start, std::int64_t increment) const {
+    if (increment < 1 || start < 1) return "a batch starts with a sequence and grows by one at least";
+    const bool interleaved = out_.find("plan.virtual_pipeline") != nullptr;
+    const std::int64_t unit =
+        micro_batch_ * std::max<std::int64_t>(replicas_, 1) * (interleaved ? stages_ : 1);
+    if (unit > 0 && (start % unit != 0 || increment % unit != 0))
+      return std::to_string(start) + " and " + std::to_string(increment) + " are no multiples of " +
+             std::to_string(unit) + " (micro-batch size x replicas" + (interleaved ? " x stages" : "") + ")";
+    if (global_batch_ > 0 && (global_batch_ <= start || (global_batch_ - start) % increment != 0))
+      return "steps of " + std::to_string(increment) + " do not lead from " + std::to_string(start) +
+             " to the batch of " + std::to_string(global_batch_);
+    return "";
   }
 
   void recompute() {
@@ -222,11 +417,12 @@ class Megatron {
     if (method && *method != "uniform" && *method != "block")
       throw InputError("error: --recompute-method has the unknown value '" + config::clip(*method) + "'");
     if (granularity == "full")
-      return out_.set(
-          "plan.recompute",
-          "{granularity: full, method: " + method.value_or("uniform") +
-              ", layers: " + std::to_string(layers.value_or(1)) + "}",
-          old ? "--activations-checkpoint-method" : "--recompute-granularity, -method and -num-layers");
+      return out_.set("plan.recompute",
+                      "{granularity: full, method: " + method.value_or("uniform") +
+                          ", layers: " + std::to_string(layers.value_or(1)) + "}",
+                      !old ? "--recompute-granularity, -method and -num-layers"
+                      : arguments_.has("--checkpoint-activations") ? "--checkpoint-activations"
+                                                                   : "--activations-checkpoint-method");
     if (granularity != "selective")
       throw InputError("error: --recompute-granularity has the unknown value '" + config::clip(granularity) +
                        "'");
@@ -321,6 +517,7 @@ class Megatron {
     const std::string strategy = arguments_.value("--data-parallel-sharding-strategy")
                                      .value_or(megatron_fsdp ? "optim_grads_params" : "");
     const bool keeps = arguments_.has("--torch-fsdp2-no-reshard-after-forward");
+    const bool distributed = arguments_.has("--use-distributed-optimizer");
     fsdp_ = torch_fsdp || megatron_fsdp;
     if (torch_fsdp) {
       out_.set("plan.sharding", std::string(keeps ? "{stage: 3, reshard_after_forward: false}" : "zero3"),
@@ -329,7 +526,6 @@ class Megatron {
       out_.set("plan.sharding", strategies.at(strategy),
                "--use-megatron-fsdp, --data-parallel-sharding-strategy");
     } else {
-      const bool distributed = arguments_.has("--use-distributed-optimizer");
       const std::int64_t zero = arguments_.count("--zero-stage").value_or(0);
       if (arguments_.has("--deepspeed"))
         out_.set("software.framework", std::string("deepspeed"), "--deepspeed");
@@ -347,6 +543,12 @@ class Megatron {
     }
   }
 
+  /// FSDP that shards more than the optimizer gathers parameters under the passes, whatever options say.
+  bool gathers_anyway() const {
+    const Setting* sharding = out_.find("plan.sharding");
+    return fsdp_ && sharding != nullptr && sharding->value != "zero1";
+  }
+
   void overlap() {
     const bool torch_ddp = arguments_.value("--DDP-impl").value_or("local") == "torch";
     const bool gradients = arguments_.has("--overlap-grad-reduce") || torch_ddp;
@@ -354,7 +556,7 @@ class Megatron {
              torch_ddp   ? "--DDP-impl"
              : gradients ? "--overlap-grad-reduce"
                          : "the default");
-    if (arguments_.has("--overlap-param-gather"))
+    if (arguments_.has("--overlap-param-gather") && !gathers_anyway())
       out_.set("plan.overlap_parameter_gather", true, "--overlap-param-gather");
     if (arguments_.has("--no-overlap-p2p-communication") || old_)
       out_.set("plan.overlap_point_to_point", false,
@@ -427,7 +629,8 @@ class Megatron {
   }
 
   Arguments arguments_;
-  const Launch& launch_;
+  const ShellScript& script_;
+  Launch launch_;
   std::optional<std::int64_t> gpus_;
   Translation out_;
   std::int64_t layers_ = 0;
@@ -435,6 +638,9 @@ class Megatron {
   std::int64_t stages_ = 1;
   std::int64_t context_ = 1;
   std::int64_t replicas_ = 0;
+  std::int64_t micro_batch_ = 1;
+  /// 0 where nobody knows.
+  std::int64_t global_batch_ = 0;
   bool old_ = false;
   bool fsdp_ = false;
 };
@@ -451,8 +657,7 @@ Translation translate_megatron(const ShellScript& script, std::optional<std::int
   const std::vector<std::string> words = megatron_words(script, from_variable);
   if (words.empty())
     throw InputError("error: no command with options of Megatron-LM, such as --num-layers, was found");
-  const Launch launch = find_launch(script);
-  Translation translation = Megatron(words, launch, gpus).run();
+  Translation translation = Megatron(words, script, gpus).run();
   if (from_variable) translation.assume("the options are those of a variable, because no command has them");
   for (const std::string& note : script.notes) translation.assume(note);
   return translation;

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/exchange/megatron_model.hpp"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <regex>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "sim/base/diagnostics.hpp"
+#include "sim/config/utf8.hpp"
 
 namespace trainsim::exchange {
 
@@ -18,6 +23,9 @@ const std::map<std::string, std::int64_t>& tokenizer_vocabularies() {
   return sizes;
 }
 
+constexpr const char* kUnpadded =
+    "experts work on the tokens that they get, without padding up to their capacity";
+
 /// Does the work of translate_megatron_model().
 class Model {
  public:
@@ -25,7 +33,7 @@ class Model {
 
   void run() {
     shape();
-    if (arguments_.has("--num-experts")) experts();
+    if (has_experts(arguments_)) experts();
     if (arguments_.has("--multi-latent-attention")) latent_attention();
     kinds();
   }
@@ -53,19 +61,37 @@ class Model {
     if (!arguments_.has("--multi-latent-attention")) copy("--kv-channels", "model.head_dim");
     const bool gated = activation();
     const bool width_given = copy("--ffn-hidden-size", "model.intermediate_size").has_value();
-    if (!width_given && gated && hidden > 0) {
-      const std::int64_t width = swiglu_ ? 8 * hidden / 3 / 64 * 64 : 4 * hidden;
-      out_.set("model.intermediate_size", width, "Megatron-LM's default for this activation");
+    width_ = swiglu_ ? 8 * hidden / 3 / 64 * 64 : 4 * hidden;
+    if (width_given) {
+      width_ = arguments_.count("--ffn-hidden-size").value_or(width_);
+    } else if (gated && hidden > 0) {
+      out_.set("model.intermediate_size", width_, "Megatron-LM's default for this activation");
     }
     vocabulary();
     copy(arguments_.has("--seq-length") ? "--seq-length" : "--encoder-seq-length", "model.sequence_length");
   }
 
-  /// Defaults are those of megatron/training/arguments.py: two experts for a token, as wide as an MLP.
+  /// How many experts each layer has. Megatron-DeepSpeed takes a list with a number for each layer.
+  std::int64_t expert_count() {
+    const std::vector<std::int64_t> counts = arguments_.counts("--num-experts");
+    const auto other = std::find_if(counts.begin(), counts.end(),
+                                    [&](std::int64_t count) { return count != counts.front(); });
+    if (other != counts.end())
+      throw InputError("error: --num-experts is " + std::to_string(counts.front()) + " for some layers and " +
+                       std::to_string(*other) +
+                       " for others (PR-MoE), which this version cannot simulate; write one number, which "
+                       "all layers with experts have");
+    return counts.front();
+  }
+
+  /// Defaults are those of megatron/training/arguments.py: two experts for a token, as wide as an MLP; and
+  /// those of Megatron-DeepSpeed: one.
   void experts() {
+    const bool deepspeed = is_megatron_deepspeed(arguments_);
+    const char* const visited = arguments_.has("--topk") ? "--topk" : "--moe-router-topk";
     std::string origin = "--num-experts";
-    std::string mapping = "{count: " + std::to_string(arguments_.count("--num-experts").value_or(1));
-    mapping += ", per_token: " + std::to_string(arguments_.count("--moe-router-topk").value_or(2));
+    std::string mapping = "{count: " + std::to_string(expert_count());
+    mapping += ", per_token: " + std::to_string(arguments_.count(visited).value_or(deepspeed ? 1 : 2));
     const auto add = [&](std::string_view option, const std::string& key) {
       const std::optional<std::int64_t> count = arguments_.count(option);
       if (!count) return;
@@ -75,18 +101,47 @@ class Model {
     add("--moe-ffn-hidden-size", "intermediate_size");
     add("--moe-shared-expert-intermediate-size", "shared_intermediate_size");
     expert_layers(mapping);
+    if (deepspeed) deepspeed_experts(mapping, origin);
     if (const auto capacity = arguments_.number("--moe-expert-capacity-factor"); capacity && *capacity > 0)
       mapping += ", capacity_factor: " + number_text(*capacity);
     out_.set("model.experts", mapping + "}", origin);
     if (arguments_.has("--moe-pad-expert-input-to-capacity"))
-      out_.remark(Reason::kUnsupported, "--moe-pad-expert-input-to-capacity",
-                  "experts work on the tokens that they get, without padding up to their capacity");
+      out_.remark(Reason::kUnsupported, "--moe-pad-expert-input-to-capacity", kUnpadded);
     if (arguments_.has("--moe-shared-expert-overlap"))
       out_.remark(Reason::kUnsupported, "--moe-shared-expert-overlap",
                   "shared experts run before the exchange");
     const std::string dispatcher = arguments_.value("--moe-token-dispatcher-type").value_or("alltoall");
     if (dispatcher != "alltoall")
       out_.remark(Reason::kUnsupported, "--moe-token-dispatcher-type " + dispatcher, "simulated as alltoall");
+  }
+
+  /// What Megatron-DeepSpeed has other options for: experts in every second layer by default, with a capacity
+  /// of 1, and an MLP beside them.
+  void deepspeed_experts(std::string& mapping, std::string& origin) {
+    constexpr std::int64_t usual_interval = 2;
+    const std::int64_t interval = arguments_.count("--expert-interval").value_or(usual_interval);
+    if (interval > 1) {
+      mapping += ", layer_interval: " + std::to_string(interval);
+      const bool given = arguments_.has("--expert-interval");
+      origin += given ? ", --expert-interval" : ", in every second layer as Megatron-DeepSpeed has them";
+      out_.remark(
+          Reason::kUnsupported,
+          "--expert-interval " + std::to_string(interval) + (given ? "" : ", as without the option"),
+          "layers with experts are counted from the first one on, not from the last of each interval");
+    }
+    if (!arguments_.has("--disable-moe-token-dropping")) {
+      mapping +=
+          ", capacity_factor: " + number_text(arguments_.number("--moe-train-capacity-factor").value_or(1));
+      out_.remark(Reason::kUnsupported, "--moe-train-capacity-factor, 1 without it", kUnpadded);
+    }
+    const std::string type = arguments_.value("--mlp-type").value_or("standard");
+    if (type == "standard") return;
+    if (type != "residual")
+      throw InputError("error: --mlp-type has the unknown value '" + config::clip(type) + "'");
+    mapping += ", shared_intermediate_size: " + std::to_string(width_);
+    out_.remark(Reason::kUnsupported, "--mlp-type residual",
+                "the MLP beside the experts is simulated as a shared expert of its width, without the "
+                "coefficients that weigh the two");
   }
 
   /// Where an option is missing: Megatron-LM's MLATransformerConfig.
@@ -150,14 +205,15 @@ class Model {
 
   void vocabulary() {
     const std::optional<std::string> tokenizer = arguments_.value("--tokenizer-type");
+    if (const auto padded = arguments_.count("--pad-vocab-size-to")) {
+      out_.set("model.vocab_size", *padded, "--pad-vocab-size-to");
+      return out_.set("plan.vocab_padding", std::int64_t{1}, "--pad-vocab-size-to");
+    }
     if (const auto size = arguments_.count("--vocab-size")) {
       // The null tokenizer adds the token that ends documents.
       const std::int64_t extra = tokenizer == "NullTokenizer" ? 1 : 0;
       out_.set("model.vocab_size", *size + extra,
                std::string("--vocab-size") + (extra > 0 ? ", and one for the end of a document" : ""));
-    } else if (const auto padded = arguments_.count("--pad-vocab-size-to")) {
-      out_.set("model.vocab_size", *padded, "--pad-vocab-size-to");
-      return out_.set("plan.vocab_padding", std::int64_t{1}, "--pad-vocab-size-to");
     } else {
       const std::string known = tokenizer.value_or("GPT2BPETokenizer");
       const auto found = tokenizer_vocabularies().find(known);
@@ -220,6 +276,8 @@ class Model {
   Arguments& arguments_;
   Translation& out_;
   bool swiglu_ = false;
+  /// Of an MLP.
+  std::int64_t width_ = 0;
 };
 
 }  // namespace
@@ -229,6 +287,16 @@ std::optional<std::int64_t> copy_count(Arguments& arguments, Translation& out, s
   const std::optional<std::int64_t> count = arguments.count(option);
   if (count) out.set(path, *count, std::string(option));
   return count;
+}
+
+bool has_experts(Arguments& arguments) {
+  const std::vector<std::int64_t> counts = arguments.counts("--num-experts");
+  return std::any_of(counts.begin(), counts.end(), [](std::int64_t count) { return count > 1; });
+}
+
+bool is_megatron_deepspeed(Arguments& arguments) {
+  return arguments.has("--deepspeed") || arguments.has("--moe-expert-parallel-size") ||
+         arguments.has("--moe-train-capacity-factor") || arguments.has("--mlp-type");
 }
 
 void translate_megatron_model(Arguments& arguments, Translation& out) {

@@ -14,6 +14,12 @@ namespace trainsim::exchange {
 std::optional<std::int64_t> copy_count(Arguments& arguments, Translation& out, std::string_view option,
                                        const std::string& path);
 
+/// Whether layers have experts; --num-experts 1 is a dense model.
+bool has_experts(Arguments& arguments);
+
+/// Whether a run is one of Megatron-DeepSpeed, whose experts have other options and defaults.
+bool is_megatron_deepspeed(Arguments& arguments);
+
 /// Translates those options of Megatron-LM that are about the model, and the padding of its vocabulary.
 void translate_megatron_model(Arguments& arguments, Translation& out);
 

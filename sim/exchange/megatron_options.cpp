@@ -26,17 +26,21 @@ constexpr std::string_view kNoEffect[] = {"--adam-*",
                                           "--ckpt-*",
                                           "--clip-grad",
                                           "--config-logger-dir",
+                                          "--create-moe-param-group",
                                           "--cpu-offloading-retain-pinned-cpu-buffers",
                                           "--data-*",
                                           "--dataloader-*",
                                           "--deepspeed-activation-checkpointing",
                                           "--decoupled-*",
+                                          "--disable-moe-top2-2nd-expert-sampling",
                                           "--disable-straggler-on-startup",
                                           "--dist-ckpt-*",
                                           "--distributed-backend",
                                           "--distributed-timeout-minutes",
                                           "--empty-unused-memory-level",
+                                          "--enable-experimental",
                                           "--enable-ft-package",
+                                          "--enable-zbh1-exact-semantics",
                                           "--end-weight-decay",
                                           "--eod-mask-loss",
                                           "--error-injection-*",
@@ -47,6 +51,7 @@ constexpr std::string_view kNoEffect[] = {"--adam-*",
                                           "--high-priority-stream-groups",
                                           "--hysteresis",
                                           "--init-method-*",
+                                          "--init-model-with-meta-device",
                                           "--initial-loss-scale",
                                           "--job-*",
                                           "--lazy-mpu-init",
@@ -71,8 +76,10 @@ constexpr std::string_view kNoEffect[] = {"--adam-*",
                                           "--min-lr",
                                           "--mmap-*",
                                           "--moe-aux-loss-coeff",
+                                          "--moe-eval-capacity-factor",
                                           "--moe-grouped-gemm",
                                           "--moe-input-jitter-eps",
+                                          "--moe-loss-coeff",
                                           "--moe-per-layer-logging",
                                           "--moe-permute-fusion",
                                           "--moe-router-bias-update-rate",
@@ -160,6 +167,28 @@ constexpr std::string_view kNoEffect[] = {"--adam-*",
                                           "--max-restarts",
                                           "--redirects"};
 
+/// Options that have a line in the result unless another one leaves them without meaning: widths of latent
+/// attention without it, an activation beside another, what FSDP does anyway.
+constexpr std::string_view kOverruled[] = {"--cross-entropy-fusion-impl",
+                                           "--disable-moe-token-dropping",
+                                           "--enable-expert-tensor-parallelism",
+                                           "--expert-interval",
+                                           "--fp8",
+                                           "--fp8-format",
+                                           "--glu-activation",
+                                           "--kv-channels",
+                                           "--kv-lora-rank",
+                                           "--q-lora-rank",
+                                           "--qk-head-dim",
+                                           "--qk-pos-emb-head-dim",
+                                           "--quick-geglu",
+                                           "--squared-relu",
+                                           "--use-distributed-optimizer",
+                                           "--use-megatron-fsdp",
+                                           "--v-head-dim",
+                                           "--vocab-size",
+                                           "--zero-stage"};
+
 /// Options that matter and that this version has nothing for.
 struct Unsupported {
   std::string_view name;
@@ -170,8 +199,6 @@ constexpr Unsupported kUnsupported[] = {
     {"--fp8-*", "what else can be set of 8-bit multiplies is as their recipe has it"},
     {"--first-last-layers-bf16", "all layers multiply in 8 bits"},
     {"--fp4-*", "matrix multiplies are simulated in the precision of plan.precision"},
-    {"--rampup-batch-size",
-     "every step is simulated with the full batch; of a whole run, run.rampup_batch_size has the ramp"},
     {"--step-batch-size-schedule", "every step is simulated with the full batch"},
     {"--tp-comm-overlap", "tensor-parallel communication overlaps with weight gradients only"},
     {"--tp-comm-*", "tensor-parallel communication overlaps with weight gradients only"},
@@ -182,6 +209,8 @@ constexpr Unsupported kUnsupported[] = {
     {"--wgrad-deferral-limit", "weight gradients are computed in backward"},
     {"--overlap-param-gather-with-optimizer-step",
      "parameters are gathered under the next forward at the earliest"},
+    {"--optimizer-cpu-offload", "with FSDP it stays on the GPU; see plan.sharding.offload"},
+    {"--cpu-optimizer", "with FSDP it stays on the GPU; see plan.sharding.offload"},
     {"--optimizer-offload-*", "all of the optimizer is offloaded, or nothing"},
     {"--overlap-cpu-optimizer-*", "copies to and from the host always overlap with backward and the update"},
     {"--fine-grained-activation-offloading", "see plan.activation_offload, which offloads whole layers"},
@@ -208,6 +237,11 @@ constexpr Unsupported kUnsupported[] = {
     {"--num-distributed-optimizer-instances", "the optimizer is sharded over all data-parallel ranks"},
     {"--nccl-communicator-config-path", "collectives are those of the cluster's presets"},
     {"--use-nccl-ub", "collectives are those of the cluster's presets"},
+    {"--fsdp-manual-registration", "collectives are those of the cluster's presets"},
+    {"--fsdp-double-buffer", "parameters are gathered into buffers that the allocator gives"},
+    {"--megatron-fsdp-*",
+     "parameters and gradients have the formats of plan.precision and plan.gradient_dtype"},
+    {"--outer-dp-sharding-strategy", "see plan.sharding.group, outside of which nothing is sharded"},
     {"--use-sharp", "see cluster.collectives.algorithm"},
     {"--use-ring-exchange-p2p", "transfers are point to point"},
     {"--add-qkv-bias",
@@ -219,7 +253,15 @@ constexpr Unsupported kUnsupported[] = {
     {"--skip-train-iteration-range", "all steps are alike"},
     {"--pp-partition-method", "see plan.pipeline_layout"},
     {"--ddp-num-buckets", "see plan.bucket_parameters"},
-    {"--expert-*", "the model has no experts"},
+    {"--moe-min-capacity", "capacities follow from the factor alone, however few tokens there are"},
+    {"--use-tutel", "routing is simulated with ordinary kernels"},
+    {"--mos", "the student is simulated without its teacher's forward pass"},
+    {"--kd", "the student is simulated without its teacher's forward pass"},
+    {"--kd-*", "the student is simulated without its teacher's forward pass"},
+    {"--num-layers-teacher", "the student is simulated without its teacher's forward pass"},
+    {"--num-experts-teacher", "the student is simulated without its teacher's forward pass"},
+    {"--hidden-size-teacher", "the student is simulated without its teacher's forward pass"},
+    {"--num-attention-heads-teacher", "the student is simulated without its teacher's forward pass"},
     {"--moe-*", "routing and experts are simulated with Megatron-LM's usual settings"},
     {"--overlap-moe-*", "tokens are exchanged while nothing else runs"},
     {"--spec", "layers are those of a GPT"},
@@ -239,9 +281,19 @@ bool stands_for(std::string_view pattern, std::string_view name) {
 
 }  // namespace
 
+bool is_expert_option(const std::string& name) {
+  constexpr std::array<std::string_view, 8> patterns = {
+      "--moe-*", "--overlap-moe-*", "--disable-moe-*", "--expert-*",
+      "--topk",  "--mlp-type",      "--use-tutel",     "--enable-expert-tensor-parallelism"};
+  return std::any_of(patterns.begin(), patterns.end(),
+                     [&](std::string_view pattern) { return stands_for(pattern, name); });
+}
+
 Remark judge_megatron_option(const std::string& name, const std::string& text) {
   const bool named = std::find(std::begin(kNoEffect), std::end(kNoEffect), name) != std::end(kNoEffect);
-  if (named) return {Reason::kNoEffect, name, ""};
+  const bool overruled =
+      std::find(std::begin(kOverruled), std::end(kOverruled), name) != std::end(kOverruled);
+  if (named || overruled) return {Reason::kNoEffect, name, ""};
   for (const Unsupported& option : kUnsupported) {
     if (stands_for(option.name, name)) return {Reason::kUnsupported, text, std::string(option.why)};
   }

@@ -155,13 +155,21 @@ class Follower {
     if (!done()) ++at_;
   }
 
+  /// Statements of a branch that may be skipped although nobody knows whether the run skips it.
+  void branch_list(bool active, const std::set<std::string>& doubts, const std::set<std::string>& ends) {
+    if (!active) doubts_.push_back(doubts);
+    list(active, ends);
+    if (!active) doubts_.pop_back();
+  }
+
   void branch(bool active) {
     bool open = active;
+    std::set<std::string> doubts;
     ++at_;
     while (!done()) {
-      const bool holds = open && condition("then");
+      const bool holds = open && condition("then", doubts);
       if (!open) skip_to("then");
-      list(holds, {"elif", "else", "fi"});
+      branch_list(holds, doubts, {"elif", "else", "fi"});
       if (holds) open = false;
       if (is_word("elif")) {
         ++at_;
@@ -169,7 +177,7 @@ class Follower {
       }
       if (is_word("else")) {
         ++at_;
-        list(open, {"fi"});
+        branch_list(open, doubts, {"fi"});
       }
       if (!done()) ++at_;
       return;
@@ -177,7 +185,8 @@ class Follower {
   }
 
   /// The truth of what stands before `end`, which is skipped. Commands other than tests are taken to succeed.
-  bool condition(const std::string& end) {
+  /// Open variables of it are added to `doubts`.
+  bool condition(const std::string& end, std::set<std::string>& doubts) {
     bool value = true;
     std::string joined = "&&";
     while (!done() && !is_word(end)) {
@@ -186,14 +195,14 @@ class Follower {
         ++at_;
         continue;
       }
-      const bool holds = one_condition(end);
+      const bool holds = one_condition(end, doubts);
       value = joined == "&&" ? value && holds : value || holds;
     }
     if (!done()) ++at_;
     return value;
   }
 
-  bool one_condition(const std::string& end) {
+  bool one_condition(const std::string& end, std::set<std::string>& doubts) {
     bool negated = false;
     while (is_word("!")) {
       negated = !negated;
@@ -218,6 +227,7 @@ class Follower {
         parts.back().push_back(text);
       } else {
         parts.back().push_back(expand_text(text, script_.variables));
+        if (test) doubts.merge(open_variables(parts.back().back()));
       }
       ++at_;
     }
@@ -233,6 +243,7 @@ class Follower {
   void choice(bool active) {
     ++at_;
     const std::string subject = done() ? "" : expand_text(token().text, script_.variables);
+    const std::set<std::string> doubts = active ? open_variables(subject) : std::set<std::string>();
     skip_to("in");
     bool open = active;
     while (!done() && !is_word("esac")) {
@@ -247,7 +258,7 @@ class Follower {
         ++at_;
       }
       if (!done()) ++at_;
-      list(open && holds, {";;", "esac"});
+      branch_list(open && holds, doubts, {";;", "esac"});
       if (holds) open = false;
     }
     if (!done()) ++at_;
@@ -282,6 +293,14 @@ class Follower {
     if (!done()) ++at_;
   }
 
+  /// Says of a variable that is not assigned here on what that hangs.
+  void doubt(const std::string& name) {
+    if (fixed_.count(name) > 0) return;
+    for (const std::set<std::string>& doubts : doubts_) {
+      if (!doubts.empty()) script_.hanging[name].insert(doubts.begin(), doubts.end());
+    }
+  }
+
   void assign(const std::string& name, Words values, bool adds) {
     if (fixed_.count(name) > 0) return;
     Words& variable = script_.variables[name];
@@ -296,6 +315,7 @@ class Follower {
     if (token().kind == Kind::kDocument || !is_assignment(token().text, size)) return false;
     const std::string name = token().text.substr(0, size);
     const bool adds = token().text[size] == '+';
+    if (!active) doubt(name);
     if (active && token().kind == Kind::kArray) {
       Words values;
       for (const std::string& item : token().items) {
@@ -385,6 +405,8 @@ class Follower {
   std::string name_;
   int depth_ = 0;
   int blocks_ = 0;
+  /// For each block around that is skipped, the open variables of the conditions that decide so.
+  std::vector<std::set<std::string>> doubts_;
   std::vector<ShellToken> tokens_;
   std::size_t at_ = 0;
 };
@@ -402,7 +424,56 @@ std::vector<std::string> batch_lines(const std::string& text) {
   return lines;
 }
 
+bool is_name_letter(char letter) {
+  return std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '_';
+}
+
+/// Adds names behind a dollar sign, and all names inside of arithmetic.
+void add_used(const std::string& text, std::set<std::string>& names) {
+  std::size_t arithmetic_end = 0;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const bool dollar = text[at] == '$';
+    if (text.compare(at, 3, "$((") == 0)
+      arithmetic_end = std::max(arithmetic_end, std::min(end_of_group(text, at), text.size()));
+    if (!dollar && at >= arithmetic_end) continue;
+    std::size_t start = at + (dollar ? 1 : 0);
+    if (dollar && start < text.size() && text[start] == '{') ++start;
+    if (dollar && start < text.size() && (text[start] == '#' || text[start] == '!')) ++start;
+    std::size_t end = start;
+    while (end < text.size() && is_name_letter(text[end])) ++end;
+    if (end == start) continue;
+    names.insert(text.substr(start, end - start));
+    at = end - 1;
+  }
+}
+
 }  // namespace
+
+std::set<std::string> used_variables(const std::string& text, const std::string& name) {
+  std::set<std::string> names;
+  for (const ShellToken& token : shell_tokens(text, name)) {
+    add_used(token.text, names);
+    for (const std::string& item : token.items) add_used(item, names);
+  }
+  return names;
+}
+
+std::set<std::string> inputs_of(const ShellScript& script, const std::string& variable) {
+  std::set<std::string> inputs;
+  std::set<std::string> seen;
+  std::vector<std::string> left = {variable};
+  while (!left.empty()) {
+    const std::string name = left.back();
+    left.pop_back();
+    if (!seen.insert(name).second) continue;
+    const auto found = script.hanging.find(name);
+    // A condition may ask for the variable itself before it assigns it.
+    if (found == script.hanging.end() || found->second.count(name) > 0) inputs.insert(name);
+    if (found != script.hanging.end()) left.insert(left.end(), found->second.begin(), found->second.end());
+  }
+  if (inputs.empty()) inputs.insert(variable);
+  return inputs;
+}
 
 void follow_script(ShellScript& script, const std::string& text, const std::string& name,
                    const std::map<std::string, std::string>& defined) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +23,9 @@ struct ShellScript {
   std::vector<std::string> documents;
   /// `#SBATCH` lines.
   std::vector<std::string> batch_options;
+  /// Variables that the script assigns only in branches of which nobody knows whether they are taken, and the
+  /// open variables of the conditions.
+  std::map<std::string, std::set<std::string>> hanging;
   /// Sentences about what could not be followed (loops, functions), without full stop.
   std::vector<std::string> notes;
 };
@@ -34,11 +38,21 @@ struct ShellScript {
 void follow_script(ShellScript& script, const std::string& text, const std::string& name,
                    const std::map<std::string, std::string>& defined);
 
+/// Names of the variables that a script uses anywhere, positional parameters ("1") among them, and those of
+/// its arithmetic. Throws InputError as follow_script() does.
+std::set<std::string> used_variables(const std::string& text, const std::string& name);
+
+/// What has to be given from outside before the value of an open variable is known: itself, or what decides
+/// the branches that would assign it.
+std::set<std::string> inputs_of(const ShellScript& script, const std::string& variable);
+
 /// Whether a text depends on something only a real run would know.
 bool is_open(std::string_view text);
 /// The text as it was written, with open values as "$NAME".
 std::string show_open(const std::string& text);
 /// The name of the first open variable in a text, without "$"; "" if it is no variable.
 std::string open_variable(const std::string& text);
+/// The names of all open variables in a text.
+std::set<std::string> open_variables(const std::string& text);
 
 }  // namespace trainsim::exchange

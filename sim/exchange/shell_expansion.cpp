@@ -3,6 +3,7 @@
 
 #include <cctype>
 #include <cstddef>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -150,7 +151,12 @@ class Expander {
 
   void step(bool in_quotes) {
     const char letter = word_[at_];
-    if (letter == '\\' && at_ + 1 < word_.size()) {
+    const std::size_t open_end = letter == kOpenBegin ? word_.find(kOpenEnd, at_) : std::string::npos;
+    if (open_end != std::string::npos) {
+      // An open value of a text that is expanded again, as by eval, stays one.
+      append(word_.substr(at_, open_end + 1 - at_));
+      at_ = open_end + 1;
+    } else if (letter == '\\' && at_ + 1 < word_.size()) {
       const char next = word_[at_ + 1];
       if (next != '\n') {
         const bool kept = in_quotes && std::string_view("\"\\$`").find(next) == std::string_view::npos;
@@ -309,6 +315,16 @@ std::string open_variable(const std::string& text) {
     if (!is_name_letter(letter)) return "";
   }
   return name;
+}
+
+std::set<std::string> open_variables(const std::string& text) {
+  std::set<std::string> names;
+  for (std::size_t start = text.find(kOpenBegin); start != std::string::npos;
+       start = text.find(kOpenBegin, start + 1)) {
+    const std::string name = open_variable(text.substr(start));
+    if (!name.empty()) names.insert(name);
+  }
+  return names;
 }
 
 }  // namespace trainsim::exchange

@@ -28,7 +28,7 @@ constexpr std::array<Needed, 7> kNeeded = {
      {"cluster", "a preset such as dgx-a100-80gb (see `trainsim list clusters`), or --cluster NAME"},
      {"gpus", "the number of GPUs, or --gpus N"}}};
 
-constexpr std::array<std::string_view, 4> kSections = {"model", "plan", "software", "memory"};
+constexpr std::array<std::string_view, 5> kSections = {"model", "plan", "software", "memory", "run"};
 
 std::string section_of(std::string_view path) {
   const std::size_t dot = path.find('.');

@@ -3,7 +3,9 @@
 
 usage: import_test.py TRAINSIM
 """
+import json
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -66,12 +68,84 @@ class Import(unittest.TestCase):
         self.assert_has(tree, "plan", {"tensor_parallel": 8, "pipeline_parallel": 16, "micro_batch_size": 1,
                                        "global_batch_size": 1536, "precision": "fp16", "gradient_dtype": "fp16",
                                        "sharding": "none", "recompute": "none", "overlap_gradient_reduction": False})
-        self.assertIn("--rampup-batch-size 16 16 5859375: every step is simulated with the full batch; of a whole run, "
-                      "run.rampup_batch_size has the ramp", said)
+        self.assertEqual(tree["run"], {"steps": 500000,
+                                       "rampup_batch_size": {"start": 16, "increment": 16, "samples": 5859375}})
+        self.assertNotIn("--rampup-batch-size", said)
         self.assertIn("Without effect on step time and memory: ", said)
-        self.assertIn("--train-iters, --weight-decay, --adam-beta1", said)
+        self.assertIn("time and memory: --master-addr, --weight-decay, --adam-beta1", said)
         self.assertNotIn("Unknown", said)
         self.assert_legal()
+
+    def test_lengths_of_whole_runs(self):
+        options = self.MODEL + "--micro-batch-size 2 --tensor-model-parallel-size 2 "
+        batch = "--global-batch-size 32 "
+        for more, length in ((batch + "--train-iters 1000", {"steps": 1000}),
+                             # Whole batches of 32 only: 1000 / 32 = 31.25
+                             (batch + "--train-samples 1000", {"steps": 31}),
+                             # With a ramp steps differ, and 64 tokens are in a sequence.
+                             (batch + "--train-samples 1000 --rampup-batch-size 16 8 200",
+                              {"tokens": 64000, "rampup_batch_size": {"start": 16, "increment": 8, "samples": 200}}),
+                             ("--train-samples 1000", {"tokens": 64000}),
+                             # Training ends with what is first: 1000 iterations are 2,048,000 tokens.
+                             (batch + "--train-iters 1000 --train-tokens 1000000", {"tokens": 1000000}),
+                             (batch + "--train-iters 1000 --train-tokens 3000000", {"steps": 1000}),
+                             (batch + "--train-tokens 3000000", {"tokens": 3000000}),
+                             (batch, None)):
+            with self.subTest(more):
+                tree, said = self.imported(self.written(options + more), "--cluster", "dgx-h100", "--gpus", "8")
+                self.assertEqual(tree.get("run"), length)
+                self.assertNotIn("--train", said)
+                if "--global" in more:
+                    self.assert_legal()
+        # What no step depends on may stay open.
+        tree, said = self.imported(self.written(options + "--train-iters $STEPS"))
+        self.assertNotIn("run", tree)
+        self.assertIn("Without effect on step time and memory: --train-iters $STEPS", said)
+
+    def test_batches_that_cannot_grow_so(self):
+        options = self.MODEL + "--micro-batch-size 2 --tensor-model-parallel-size 2 --global-batch-size 32 "
+        full = ", so that the run is simulated with the full batch all along"
+        # 4 replicas of 2 GPUs with micro-batches of 2
+        for ramp, why in (("12 8 200", "12 and 8 are no multiples of 8 (micro-batch size x replicas)"),
+                          ("8 16 200", "steps of 16 do not lead from 8 to the batch of 32"),
+                          ("40 8 200", "steps of 8 do not lead from 40 to the batch of 32"),
+                          ("8 0 200", "a batch starts with a sequence and grows by one at least")):
+            tree, said = self.imported(self.written(f"{options} --train-iters 100 --rampup-batch-size {ramp}"),
+                                       "--cluster", "dgx-h100", "--gpus", "8")
+            self.assertEqual(tree["run"], {"steps": 100})
+            self.assertIn(f"--rampup-batch-size {ramp}: {why}{full}", said)
+            self.assert_legal()
+        tree, said = self.imported(self.written(options + "--rampup-batch-size 8 8 200"))
+        self.assertNotIn("run", tree)
+        self.assertIn("--rampup-batch-size 8 8 200: every step is simulated with the full batch; of a whole run, "
+                      "run.rampup_batch_size has the ramp", said)
+        _, said = self.imported(self.written(options + "--rampup-batch-size 8 8 $SAMPLES"))
+        self.assertIn("--rampup-batch-size 8 8 $SAMPLES: only a running shell knows it; the run is simulated with the full "
+                      "batch all along", said)
+        self.assertIn("error: --rampup-batch-size needs a start, an increment and a number of samples, not 2 numbers",
+                      self.refused(self.written(options + "--rampup-batch-size 8 8")))
+
+    def test_gpus_that_hold_no_replica(self):
+        options = self.MODEL + "--tensor-model-parallel-size 8 --pipeline-model-parallel-size 16 "
+        fault = ("gpus is 8, which is no multiple of plan.tensor_parallel 8 x plan.pipeline_parallel 16 = 128; correct it, "
+                 "or give --gpus N")
+        path = self.written("torchrun --nproc-per-node 8 --nnodes 1 pretrain_gpt.py " + options)
+        self.assertIn(fault, self.imported(path)[1])
+        self.assertNotIn("no multiple of plan", self.imported(path, "--gpus", "256")[1])
+        # With a cluster it is for the check to say.
+        said = self.imported(path, "--cluster", "dgx-h100")[1]
+        self.assertNotIn(fault, said)
+        self.assertIn("refuses", said)
+
+    def test_clusters_that_there_are_not(self):
+        target = self.folder / "out.yaml"
+        said = self.refused("options.txt", "--cluster", "nosuch", "-o", target)
+        self.assertIn("trainsim: error: --cluster nosuch: no cluster preset is called so; known: b200-efa, dgx-2,", said)
+        self.assertFalse(target.exists())
+        self.assertEqual(self.refused("options.txt", "--cluster", "dgx-h10"),
+                         "trainsim: error: --cluster dgx-h10: no cluster preset is called so; did you mean dgx-h100?")
+        self.assertEqual(self.refused("options.txt", "--cluster", "./nosuch.yaml"),
+                         "trainsim: error: --cluster ./nosuch.yaml: no such file")
 
     def test_conditions_and_arrays(self):
         tree, said = self.imported("megatron-llama3-8b.sh", "--cluster", "dgx-h100")
@@ -94,6 +168,71 @@ class Import(unittest.TestCase):
         self.assert_has(tree, "plan", {"precision": "fp8", "fp8": {"recipe": "delayed", "parameters": True}})
         self.assertNotIn("--fp8", said)
 
+    # What the model is hangs on arguments, one of them by way of branches, and on a variable that nobody sets.
+    ARGUMENTS = """SIZE=$2
+TP=${10}
+case $SIZE in
+8B) LAYERS=4 ;;
+70B) LAYERS=8; WIDE=yes ;;
+esac
+if [ $WIDE = yes ]; then HIDDEN=128; else HIDDEN=64; fi
+if [ $MODE = long ]; then
+SEQ=128
+elif [ $MODE = short ]; then
+SEQ=64
+fi
+CMD="torchrun --nproc-per-node $GPUS_PER_NODE pretrain_gpt.py --num-layers $LAYERS --hidden-size $HIDDEN --num-attention-heads 4
+ --seq-length $SEQ --max-position-embeddings 128 --vocab-size 100 --tensor-model-parallel-size $TP"
+eval $CMD
+"""
+
+    def test_all_inputs_of_a_script_are_named_at_once(self):
+        path = self.written(self.ARGUMENTS, "train.sh")
+        self.assertEqual(self.refused(path).split("error: ")[1],
+                         "the values of --num-layers, --seq-length and --tensor-model-parallel-size hang on $2, $10 and "
+                         "$MODE, which the script does not set; give them with --define 2=VALUE --define 10=VALUE "
+                         "--define MODE=VALUE")
+        tree, said = self.imported(path, "-D", "2=70B", "-D", "10=2", "-D", "MODE=short", "--cluster", "dgx-h100")
+        self.assert_has(tree, "model", {"num_layers": 8, "hidden_size": 128, "sequence_length": 64})
+        self.assertEqual(tree["plan"]["tensor_parallel"], 2)
+        self.assertIn("the number of GPUs hangs on $GPUS_PER_NODE, which the script does not set; give it with --define "
+                      "GPUS_PER_NODE=VALUE, or --gpus N", said)
+        tree, said = self.imported(path, "-D", "2=8B", "-D", "10=2", "-D", "MODE=long", "-D", "GPUS_PER_NODE=4")
+        self.assertEqual((tree["gpus"], tree["model"]["hidden_size"], tree["model"]["sequence_length"]), (4, 64, 128))
+        self.assertNotIn("hangs on", said)
+        # A condition on the variable itself
+        path = self.written("if [ $LAYERS = many ]; then LAYERS=96; fi\nrun --num-layers $LAYERS\n")
+        self.assertIn("the value of --num-layers hangs on $LAYERS, which", self.refused(path))
+        path = self.written("run --num-layers $2 --hidden-size $(width)\n")
+        self.assertIn("error: the value of --num-layers hangs on $2, which the script does not set; give it with --define "
+                      "2=VALUE; and the value of --hidden-size is $(…), which only a running shell knows; write the value "
+                      "into the script", self.refused(path))
+
+    def test_definitions_that_no_script_uses(self):
+        path = self.written(self.ARGUMENTS, "train.sh")
+        self.assertEqual(self.refused(path, "-D", "SEQ=64", "-D", "MODES=long"),
+                         f"trainsim: error: --define MODES=long: {path} never uses $MODES; did you mean MODE?")
+        self.assertEqual(self.refused(path, "-D", "3=8B"),
+                         f"trainsim: error: --define 3=8B: {path} never uses $3; leave it out")
+        self.assertEqual(self.refused(path, "-D", "CHECKPOINTS=yes"),
+                         f"trainsim: error: --define CHECKPOINTS=yes: {path} never uses $CHECKPOINTS; leave it out")
+        self.assertEqual(self.refused("hf-llama3-8b.json", "-D", "TP=2"),
+                         "trainsim: error: --define TP=2: none of the files is a script that has variables")
+        # Names in arithmetic, in arrays and behind # count.
+        path = self.written("A=1\nB=(${#C})\nrun --num-layers $((A * D)) --hidden-size ${B[0]}\n")
+        for name in "ACD":
+            self.assertNotIn("never uses", run("import", path, "-D", name + "=4").stderr)
+
+    def test_numbers_of_nodes_that_are_no_numbers(self):
+        path = self.written("torchrun --nproc-per-node 8 --nnodes $NODES pretrain_gpt.py " + self.MODEL)
+        tree, said = self.imported(path, "-D", "NODES=abc")
+        self.assertNotIn("gpus", tree)
+        self.assertIn("the number of GPUs is open, because --nnodes is 'abc', which is no number; correct it, or give "
+                      "--gpus N", said)
+        self.assertEqual(self.imported(path, "-D", "NODES=2")[0]["gpus"], 16)
+        # torchrun's own words
+        self.assertNotIn("no number", self.imported(self.written("torchrun --nproc-per-node gpu x.py " + self.MODEL))[1])
+
     def test_bloom_of_megatron_deepspeed(self):
         tree, said = self.imported("megatron-deepspeed-bloom.slurm", "--cluster", "dgx-a100-80gb")
         self.assertEqual(tree["gpus"], 48 * 8)
@@ -102,6 +241,7 @@ class Import(unittest.TestCase):
         self.assert_has(tree, "plan", {"pipeline_layout": [5] + 10 * [6] + [5], "micro_batch_size": 2,
                                        "global_batch_size": 2048, "precision": "bf16", "sharding": "none"})
         self.assertEqual(tree["plan"]["recompute"], {"granularity": "full", "method": "uniform", "layers": 1})
+        self.assertIn("recompute: {granularity: full, method: uniform, layers: 1}  # --checkpoint-activations\n", self.yaml)
         self.assert_has(tree, "software", {"framework": "deepspeed", "attention": "standard"})
         self.assertIn("--rampup-batch-size", said)
         self.assert_legal()
@@ -292,6 +432,13 @@ class Import(unittest.TestCase):
         self.assertEqual(tree["model"]["latent_attention"]["kv_lora_rank"], 512)
         self.assertNotIn("num_key_value_heads", tree["model"])
 
+    def test_predicted_tokens_are_said_once(self):
+        config = json.loads((FILES / "hf-deepseek-v3.json").read_text(encoding="utf-8"))
+        for layers, said_of_it in ((1, 1), (0, 0)):
+            config["num_nextn_predict_layers"] = layers
+            _, said = self.imported(self.written(json.dumps(config), "config.json"))
+            self.assertEqual(said.count("num_nextn_predict_layers"), said_of_it, said)
+
     def test_experts_of_megatron(self):
         path = self.written("--num-layers 4 --hidden-size 64 --num-attention-heads 4 --seq-length 64 "
                             "--max-position-embeddings 64 --vocab-size 100 --num-experts 8 --moe-router-topk 2 "
@@ -317,6 +464,106 @@ class Import(unittest.TestCase):
         done = run("export", "mixtral-8x7b", "--to", "megatron", "--set", "model.experts.capacity_factor=1.25")
         self.assertIn("--moe-expert-capacity-factor 1.25", done.stdout)
         self.assertNotIn("--moe-pad-expert-input-to-capacity", done.stdout)
+
+    # A model as far as the rules of experts need one.
+    MODEL = ("--num-layers 4 --hidden-size 64 --num-attention-heads 4 --seq-length 64 --max-position-embeddings 64 "
+             "--vocab-size 100 ")
+
+    def test_one_expert_of_megatron_deepspeed_is_a_dense_model(self):
+        path = self.written(self.MODEL + "--num-experts 1 --moe-expert-parallel-size 1 --moe-loss-coeff 0.01 "
+                            "--moe-train-capacity-factor 1.0 --moe-eval-capacity-factor 1.0 --moe-min-capacity 4 "
+                            "--mlp-type standard --topk 1 --expert-interval 2 --create-moe-param-group")
+        tree, said = self.imported(path, "--cluster", "dgx-h100", "--gpus", "8")
+        self.assertNotIn("experts", tree["model"])
+        self.assertFalse([key for key in tree["plan"] if key.startswith("expert")])
+        self.assertNotIn("Unknown", said)
+        self.assertNotIn("Not supported", said)
+        self.assertIn("Without effect on step time and memory: --moe-loss-coeff, --moe-train-capacity-factor", said)
+        self.assert_legal()
+
+    def test_experts_of_megatron_deepspeed(self):
+        options = self.MODEL + "--num-experts 8 --moe-expert-parallel-size 4 "
+        tree, said = self.imported(self.written(options), "--cluster", "dgx-h100", "--gpus", "8")
+        # Its defaults: one expert for a token, in every second layer, each with a capacity of 1.
+        self.assertEqual(tree["model"]["experts"],
+                         {"count": 8, "per_token": 1, "layer_interval": 2, "capacity_factor": 1})
+        self.assertEqual(tree["plan"]["expert_parallel"], 4)
+        self.assertIn("--expert-interval 2, as without the option: layers with experts are counted from the first one "
+                      "on, not from the last of each interval", said)
+        self.assert_legal()
+        tree, said = self.imported(self.written(options + "--topk 2 --expert-interval 1 --moe-train-capacity-factor 1.5"))
+        self.assertEqual(tree["model"]["experts"], {"count": 8, "per_token": 2, "capacity_factor": 1.5})
+        self.assertNotIn("--expert-interval", said)
+        tree, _ = self.imported(self.written(options + "--disable-moe-token-dropping"))
+        self.assertNotIn("capacity_factor", tree["model"]["experts"])
+        # Experts are not split by tensor parallelism unless an option says so.
+        tree, _ = self.imported(self.written(options + "--tensor-model-parallel-size 2"))
+        self.assertEqual(tree["plan"]["expert_tensor_parallel"], 1)
+        tree, _ = self.imported(self.written(options + "--tensor-model-parallel-size 2 "
+                                             "--enable-expert-tensor-parallelism"))
+        self.assertNotIn("expert_tensor_parallel", tree["plan"])
+
+    def test_pyramids_and_residuals_of_experts(self):
+        options = self.MODEL + "--moe-expert-parallel-size 2 --mlp-type residual --num-experts "
+        tree, said = self.imported(self.written(options + "8 8"), "--cluster", "dgx-h100", "--gpus", "8")
+        # An MLP of 4 x 64 beside the experts
+        self.assert_has(tree["model"], "experts", {"count": 8, "shared_intermediate_size": 256})
+        self.assertIn("--mlp-type residual: the MLP beside the experts is simulated as a shared expert of its width, "
+                      "without the coefficients that weigh the two", said)
+        self.assertNotIn("Unknown", said)
+        self.assert_legal()
+        self.assertIn("error: --num-experts is 8 for some layers and 16 for others (PR-MoE), which this version cannot "
+                      "simulate; write one number, which all layers with experts have",
+                      self.refused(self.written(options + "8 16")))
+        self.assertIn("error: --mlp-type has the unknown value 'x'",
+                      self.refused(self.written(self.MODEL + "--num-experts 8 --mlp-type x")))
+
+    def test_zero_bubbles_of_megatron_deepspeed(self):
+        options = self.MODEL + "--micro-batch-size 1 --global-batch-size 8 --enable-zbh1-pipeline "
+        tree, said = self.imported(self.written(options + "--pipeline-model-parallel-size 2 "
+                                                "--enable-zbh1-exact-semantics"), "--cluster", "dgx-h100", "--gpus", "2")
+        self.assertEqual(tree["plan"]["schedule"], "zb-h1")
+        self.assertIn("--enable-zbh1-exact-semantics: slots are those of zb-h1 as it is without this option", said)
+        self.assert_legal()
+        tree, said = self.imported(self.written(options))
+        self.assertNotIn("schedule", tree["plan"])
+        self.assertIn("Without effect on step time and memory: --enable-zbh1-pipeline without a pipeline", said)
+
+    def test_options_of_megatron_fsdp(self):
+        options = self.MODEL + "--use-distributed-optimizer --overlap-grad-reduce --overlap-param-gather --use-megatron-fsdp "
+        for strategy, sharding in (("optim_grads_params", "zero3"), ("optim_grads", "zero2")):
+            tree, said = self.imported(self.written(options + "--data-parallel-sharding-strategy " + strategy),
+                                       "--cluster", "dgx-h100", "--gpus", "8")
+            self.assertEqual(tree["plan"]["sharding"], sharding)
+            # It gathers under the passes anyway, and the key is for the distributed optimizer.
+            self.assertNotIn("overlap_parameter_gather", tree["plan"])
+            self.assertNotIn("refuses", said)
+            self.assertNotIn("Unknown", said)
+            self.assert_legal()
+        tree, _ = self.imported(self.written(options + "--data-parallel-sharding-strategy optim"))
+        self.assert_has(tree, "plan", {"sharding": "zero1", "overlap_parameter_gather": True})
+
+    def test_documented_options_are_known(self):
+        page = (FILES.parent.parent / "docs" / "import.md").read_text(encoding="utf-8")
+        rows = re.findall(r"^\| (.*?) \|", page.split("### Megatron-LM\n")[1].split("\n### ")[0], re.MULTILINE)
+        options = sorted({option for row in rows for option in re.findall(r"--[\w-]+", row)})
+        self.assertGreater(len(options), 90)
+        values = {"--optimizer": "adam", "--recompute-method": "uniform", "--recompute-granularity": "full",
+                  "--pipeline-model-parallel-layout": "Et|t|t|tL", "--mlp-type": "standard", "--rampup-batch-size": "8 8 100",
+                  "--decoder-first-pipeline-num-layers": "1 --pipeline-model-parallel-size 2",
+                  "--decoder-last-pipeline-num-layers": "1 --pipeline-model-parallel-size 2"}
+        # Alone, and beside what leaves others without meaning
+        for context in ("", "--use-torch-fsdp2 --num-experts 4", "--multi-latent-attention --use-megatron-fsdp --swiglu "
+                        "--fp8-format hybrid --pad-vocab-size-to 128 --group-query-attention"):
+            others = [option for option in options if option not in self.MODEL + context]
+            # A few at a time, because of those that contradict each other; splits of pipelines always do.
+            splits = [option for option in others if "pipeline" in option]
+            rest = [option for option in others if option not in splits]
+            for few in [*([option] for option in splits), *(rest[first::12] for first in range(12))]:
+                words = " ".join(f"{option} {values.get(option, 1)}" for option in few)
+                done = run("import", "-", input=f"{self.MODEL} {context} {words}")
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertNotIn("Unknown", done.stderr, f"{words} {context}")
 
     def test_latent_attention_of_megatron(self):
         path = self.written("--num-layers 4 --hidden-size 64 --num-attention-heads 4 --seq-length 64 "
@@ -366,8 +613,8 @@ class Import(unittest.TestCase):
                                                      "script"),
                 ("x\ny=${A\n", "brace.sh", "brace.sh:2: error: ${ is never closed"),
                 ("--num-layers four", "words", "error: --num-layers needs a whole number, not 'four'"),
-                ("--num-layers $LAYERS", "open", "error: the value of --num-layers is $LAYERS, which the script does not "
-                                                 "set; give it with --define LAYERS=VALUE"),
+                ("--num-layers $LAYERS", "open", "error: the value of --num-layers hangs on $LAYERS, which the script does "
+                                                 "not set; give it with --define LAYERS=VALUE"),
                 ("--num-layers $(layers 5)", "command", "error: the value of --num-layers is $(…), which only a running "
                                                         "shell knows; write the value into the script"),
                 ("--num-layers --hidden-size 4", "novalue", "error: --num-layers has no value"),
@@ -389,6 +636,8 @@ class Import(unittest.TestCase):
                 ('[model]\nflavor = 8\n', "flavor.toml", "error: line 2: model.flavor needs a text, not 8"),
                 ("[parallelism]\ntensor_parallel_degree = 0\n", "zero.toml",
                  "error: parallelism.tensor_parallel_degree must be 1 or more, not 0"),
+                (' [{"model_type": "llama"}]', "list.json", "error: is a JSON list; a config.json of Hugging Face, a DeepSpeed "
+                                                            "configuration and a trace of PyTorch's profiler are objects"),
                 ("model: gpt3-175b\n", "config.yaml", "error: YAML is not imported"),
         ]:
             with self.subTest(name):

@@ -403,6 +403,21 @@ class ImportTimes(unittest.TestCase):
         # where two kernels of the backward overlap. Idle are 48, 48 and 22 %.
         self.assertIn("in the trace the GPU was idle for 40 % of a step", said)
 
+    def test_a_trace_of_another_number_of_gpus(self):
+        trace = Trace()
+        self.step(trace, 10_000)
+        path = self.written(trace.text(), "trace.json")
+        words = "the trace is of a job of 8 ranks (distributedInfo.world_size), and the plan has 16 GPUs"
+        times, said = self.imported(self.script(), path, "--gpus", "16")
+        # 32 sequences on 16 replicas are one micro-batch of 2 in a step, with the times of both of the trace.
+        self.assert_times(times, [0.300, 0.700])
+        self.assertIn(words + ", to which its times may not apply; import what started the measured run, with the --gpus "
+                      "that it had", said)
+        self.assertNotIn("the trace is of a job", self.imported(self.script(), path)[1])
+        # Nothing to compare with
+        path = self.written(trace.text().replace('"world_size": 8, ', ""), "trace.json")
+        self.assertNotIn("the trace is of a job", self.imported(self.script(), path, "--gpus", "16")[1])
+
     def test_tensor_parallel_collectives_are_part_of_a_pass(self):
         for description in ("TENSOR_MODEL_PARALLEL_GROUP", "mesh_tp"):
             trace = Trace()
