@@ -83,7 +83,8 @@ void take_back(Value& map, const Step& step, const std::string& path, Report& re
              "is not set in the configuration, so that null has nothing to take back; give a value");
 }
 
-void set_value(Value& config, const std::vector<Step>& steps, Value value, Report& report) {
+/// Without a value the key is taken back.
+void set_value(Value& config, const std::vector<Step>& steps, std::optional<Value> value, Report& report) {
   Value* map = &config;
   std::string path;
   for (std::size_t i = 0; i + 1 < steps.size(); ++i) {
@@ -99,10 +100,10 @@ void set_value(Value& config, const std::vector<Step>& steps, Value value, Repor
     }
     map = &next;
   }
-  if (value.kind == Kind::kNull) {
-    take_back(*map, steps.back(), path, report);
+  if (value) {
+    map->set(steps.back().key, steps.back().at, std::move(*value));
   } else {
-    map->set(steps.back().key, steps.back().at, std::move(value));
+    take_back(*map, steps.back(), path, report);
   }
 }
 
@@ -125,7 +126,12 @@ void apply_override(Value& config, const std::string& text, int order, Report& r
   // Blanks stand for what is before the value, so that columns count from the override's start.
   std::optional<Value> value = parse(source, std::string(equals + 1, ' ') + text.substr(equals + 1), report);
   if (!value) return;
-  set_value(config, steps, std::move(*value), report);
+  if (value->kind == Kind::kNull) {
+    value->at = steps.back().at;
+    // "gpus=" is a mistake, as with a variable of the shell that is not set.
+    if (text.find_first_not_of(' ', equals + 1) != std::string::npos) value.reset();
+  }
+  set_value(config, steps, std::move(value), report);
 }
 
 }  // namespace
