@@ -49,8 +49,7 @@ std::string head(const MemoryReport& report) {
     text += "  " + pad_right(label, 20) + wrap(value, kTextWidth - 22, 22) + "\n";
   };
   const Bytes headroom = summary.memory_capacity - summary.memory_reserve - rank.peak_memory;
-  row("peak", gib(rank.peak_memory) + " after " + duration(rank.peak_time) + ", " +
-                  (rank.peak_at.starts_with("outside") ? "" : "in the ") + rank.peak_at);
+  row("peak", gib(rank.peak_memory) + " after " + duration(rank.peak_time) + ", " + peak_words(rank.peak_at));
   row("reserved", gib(reserved_by(rank)) + " by the caching allocator, " +
                       share_of(reserved_by(rank) - rank.peak_memory, reserved_by(rank)) +
                       " of it unused at the peak" + retries_text(summary));
@@ -203,6 +202,10 @@ Json changes_json(const Summary& summary) {
 }
 
 }  // namespace
+
+std::string peak_words(const std::string& peak_at) {
+  return (peak_at.starts_with("outside") ? "" : "in the ") + peak_at;
+}
 
 std::vector<TensorKind> kinds_of(const std::vector<memory::LiveTensor>& tensors) {
   std::map<std::pair<std::string, program::MemoryCategory>, TensorKind> kinds;

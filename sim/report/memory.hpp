@@ -50,4 +50,7 @@ std::vector<Bytes> columns_of(const StageMemory& memory, Seconds step, std::size
 /// "plan.recompute=full: fits, 9.3 GiB left, costs 24 % step time".
 std::string change_text(const MemoryChange& change);
 
+/// RankSummary::peak_at in a sentence: "in the forward of micro-batch 3", or "outside the pipeline slots".
+std::string peak_words(const std::string& peak_at);
+
 }  // namespace trainsim::report

@@ -80,7 +80,7 @@ std::string memory_note(const Summary& summary) {
   const RankSummary& rank = fullest_rank(summary);
   const auto largest = static_cast<std::size_t>(
       std::max_element(rank.memory_at_peak.begin(), rank.memory_at_peak.end()) - rank.memory_at_peak.begin());
-  return "Memory peaks on stage " + std::to_string(rank.stage) + " in the " + rank.peak_at +
+  return "Memory peaks on stage " + std::to_string(rank.stage) + " " + peak_words(rank.peak_at) +
          "; the largest part is " + words(program::to_string(static_cast<program::MemoryCategory>(largest))) +
          " with " + gib(rank.memory_at_peak[largest]) + ".";
 }

@@ -156,7 +156,8 @@ class RunCommand : public Command {
     text.subject(subject_).option("--fold", fold_ ? "" : "off").flag("--verify-folding", verify_folding_);
     text.flag("--uncertainty", uncertainty_.wanted);
     if (uncertainty_.wanted)
-      text.option("--samples", std::to_string(uncertainty_.samples)).option("--seed", std::to_string(uncertainty_.seed));
+      text.option("--samples", std::to_string(uncertainty_.samples))
+          .option("--seed", std::to_string(uncertainty_.seed));
     questions_.add_to(text);
     return text.text();
   }
