@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <filesystem>
 #include <set>
+#include <utility>
 
 #include "sim/base/diagnostics.hpp"
+#include "sim/cli/auto_recompute.hpp"
 #include "sim/config/what_if.hpp"
 
 namespace trainsim::cli {
@@ -30,14 +32,18 @@ Variation load_one(const std::string& text, const CompareSpec& spec, const Overr
   return variation;
 }
 
+[[noreturn]] void fail_key_twice(const std::string& text, const std::string& key) {
+  throw InputError("trainsim: error: compare " + text + ": " + key +
+                   " is changed twice; keep one of its values");
+}
+
 /// Of two values of one key the first would have no effect.
 void check_no_key_twice(const std::string& text, const std::vector<std::string>& changes) {
   std::set<std::string> seen;
   for (const std::string& change : changes) {
     const std::string key = change.substr(0, change.find('='));
     if (seen.insert(key).second) continue;
-    throw InputError("trainsim: error: compare " + text + ": " + key +
-                     " is changed twice; keep one of its values");
+    fail_key_twice(text, key);
   }
 }
 
@@ -84,8 +90,10 @@ std::vector<SampledConfig> sampled_configs(const std::vector<std::string>& confi
   std::vector<SampledConfig> sampled;
   sampled.reserve(configs.size());
   for (std::size_t i = 0; i < configs.size(); ++i) {
+    config::Experiment experiment = variations[i].experiment;
+    choose_recomputation(experiment);
     sampled.push_back({parse_compare_spec(configs[i], &first).config, variations[i].overrides,
-                       variations[i].experiment.constants});
+                       std::move(experiment.constants), experiment.plan.recompute});
   }
   return sampled;
 }

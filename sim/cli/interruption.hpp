@@ -9,7 +9,7 @@ namespace trainsim::cli {
 inline constexpr std::array<int, 3> kEndingSignals = {SIGINT, SIGTERM, SIGHUP};
 
 /// While it exists, the first SIGINT, SIGTERM or SIGHUP only is noted, so that work can be put away; a second
-/// one ends the process. One object at a time.
+/// one has the effect that it had before. One object at a time.
 class Interruption {
  public:
   Interruption();
@@ -19,9 +19,21 @@ class Interruption {
 
   /// The signal that came, or 0.
   static int signal();
+};
+
+/// While it exists, such signals wait.
+class HeldInterruptions {
+ public:
+  HeldInterruptions();
+  ~HeldInterruptions() { release(); }
+  HeldInterruptions(const HeldInterruptions&) = delete;
+  HeldInterruptions& operator=(const HeldInterruptions&) = delete;
+
+  /// Ends the wait, as the end of the object does, which a worker process does not see.
+  void release() const;
 
  private:
-  std::array<struct sigaction, kEndingSignals.size()> old_{};
+  sigset_t mask_{};
 };
 
 /// For a worker process: what a terminal or a batch system sends to all processes of a program is the

@@ -48,7 +48,9 @@ Option& Option::within_reals(double low, double high) {
   option_->check(CLI::Range(low, high));
   // CLI11 compares with both ends, which says nothing of what is no number.
   option_->check(
-      [](const std::string& text) { return text.find("nan") == std::string::npos ? "" : "is no number"; },
+      [](const std::string& text) {
+        return CLI::detail::to_lower(text).find("nan") == std::string::npos ? "" : "is no number";
+      },
       "");
   return *this;
 }

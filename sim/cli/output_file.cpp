@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -23,29 +24,40 @@ namespace {
 /// Names of files that are not complete; of one that is not in use the first byte is 0. A signal may come at
 /// any time, and its handler must not allocate.
 std::array<std::array<char, 4096>, 8> partial_files{};
+/// Whether a result is complete, a file or on standard output.
+volatile std::sig_atomic_t something_complete = 0;
 
 /// Ends the process as the signal would have, without leaving anything half-written.
 void remove_and_end(int number) {
   for (const auto& name : partial_files) {
     if (name[0] != 0) unlink(name.data());
   }
-  constexpr std::string_view text =
+  constexpr std::string_view none =
       "trainsim: error: interrupted before the result was complete; no file was written\n";
+  constexpr std::string_view some = "trainsim: error: interrupted; what was complete by then is written\n";
+  const std::string_view text = something_complete == 0 ? none : some;
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
   std::signal(number, SIG_DFL);
   raise(number);
 }
 
-void note_partial(const std::string& name) {
+/// Lets the ending signals do `to` where they did `from`.
+void redirect_signals(void (*from)(int), void (*to)(int)) {
   for (const int number : kEndingSignals) {
     struct sigaction old {};
     sigaction(number, nullptr, &old);
-    if (old.sa_handler == SIG_DFL) std::signal(number, remove_and_end);
+    if (old.sa_handler == from) std::signal(number, to);
   }
+}
+
+/// To be called before the file is there.
+void note_partial(const std::string& name) {
+  redirect_signals(SIG_DFL, remove_and_end);
   for (auto& place : partial_files) {
     if (place[0] != 0 || name.size() >= place.size()) continue;
     // The first byte last, which makes it one.
-    std::copy(name.begin() + 1, name.end() + 1, place.begin() + 1);
+    std::copy_n(name.c_str() + 1, name.size(), place.begin() + 1);
+    std::atomic_signal_fence(std::memory_order_release);
     place[0] = name[0];
     return;
   }
@@ -55,6 +67,9 @@ void forget_partial(const std::string& name) {
   for (auto& place : partial_files) {
     if (name == place.data()) place[0] = 0;
   }
+  const bool any = std::any_of(partial_files.begin(), partial_files.end(),
+                               [](const auto& place) { return place[0] != 0; });
+  if (!any) redirect_signals(remove_and_end, SIG_DFL);
 }
 
 /// Whether there is something at the path that is no file to be replaced, such as a device or a pipe.
@@ -85,14 +100,15 @@ OutputFile::OutputFile(const std::string& path) : path_(target_of(path)) {
   std::error_code error;
   if (std::filesystem::is_directory(path_, error)) fail_path(path_, std::strerror(EISDIR));
   temporary_ = path_ + ".partial-" + std::to_string(getpid());
+  note_partial(temporary_);
   std::FILE* file = std::fopen(temporary_.c_str(), "w");
   if (file == nullptr) {
     const std::string cause = std::strerror(errno);
+    forget_partial(temporary_);
     temporary_.clear();
     fail_path(path_, cause);
   }
   std::fclose(file);
-  note_partial(temporary_);
   // A file that others must not read stays so.
   if (const auto status = std::filesystem::status(path_, error); std::filesystem::exists(status))
     std::filesystem::permissions(temporary_, status.permissions(), error);
@@ -119,8 +135,9 @@ void OutputFile::finish() {
   open();
   std::FILE* file = std::exchange(file_, nullptr);
   if ((file == stdout ? std::fflush(file) : std::fclose(file)) != 0) fail();
+  if (!temporary_.empty() && std::rename(temporary_.c_str(), path_.c_str()) != 0) fail();
+  something_complete = 1;
   if (temporary_.empty()) return;
-  if (std::rename(temporary_.c_str(), path_.c_str()) != 0) fail();
   forget_partial(temporary_);
   temporary_.clear();
 }

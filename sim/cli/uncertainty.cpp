@@ -69,10 +69,11 @@ Sample common_sample(const SampledConfig& config, std::size_t index, std::uint64
 
 /// Step time on the ideal executor, as text that reads back exactly.
 std::string simulate_sample(const std::string& config, const std::vector<std::string>& overrides,
-                            const Sample& sample) {
+                            const plan::Recompute& recompute, const Sample& sample) {
   std::vector<std::string> all = overrides;
   all.insert(all.end(), sample.begin(), sample.end());
   config::Experiment experiment = config::load(config, all, config::Scope::kStep);
+  if (experiment.plan.recompute.automatic) experiment.plan.recompute = recompute;
   if (experiment.network == config::NetworkMode::kFlow) experiment.network = config::NetworkMode::kIdeal;
   std::array<char, 40> text{};
   std::snprintf(text.data(), text.size(), "%.17g",
@@ -101,7 +102,9 @@ report::Uncertainty relative_uncertainty(const std::string& config, const std::v
   std::size_t done = 0;
   run_forked(
       samples.size(), options.workers,
-      [&](std::size_t index) { return simulate_sample(config, overrides, samples[index]); },
+      [&](std::size_t index) {
+        return simulate_sample(config, overrides, experiment.plan.recompute, samples[index]);
+      },
       [&](std::size_t index, const WorkResult& result) {
         if (!result.done) throw std::runtime_error("a sample of the constants failed: " + result.text);
         times[index] = std::stod(result.text);
@@ -137,7 +140,7 @@ std::vector<std::vector<double>> sampled_times(const std::vector<SampledConfig>&
       configs.size() * each, options.workers,
       [&](std::size_t task) {
         const SampledConfig& config = configs[task / each];
-        return simulate_sample(config.config, config.overrides,
+        return simulate_sample(config.config, config.overrides, config.recompute,
                                common_sample(config, task % each, options.seed));
       },
       [&](std::size_t task, const WorkResult& result) {

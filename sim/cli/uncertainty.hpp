@@ -26,6 +26,8 @@ struct SampledConfig {
   std::string config;
   std::vector<std::string> overrides;
   std::vector<config::Constant> constants;
+  /// What `recompute: auto` has become with the constants as they are.
+  plan::Recompute recompute;
 };
 
 /// Draws a value between `low` and `high` with a triangular density whose top is `mode`, from a number in [0,

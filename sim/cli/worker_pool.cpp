@@ -77,12 +77,15 @@ class Pool {
     if (pipe(ends.data()) != 0) throw std::runtime_error("can't open a pipe to a worker process");
     // What is buffered would otherwise be written by the child as well.
     std::fflush(nullptr);
+    // A signal in between would do in the worker what it does here.
+    const HeldInterruptions held;
     const pid_t process = fork();
     if (process < 0) throw std::runtime_error("can't start a worker process");
     if (process == 0) {
       // A worker whose parent was killed would go on for nobody.
       prctl(PR_SET_PDEATHSIG, SIGKILL);
       leave_interruptions_to_parent();
+      held.release();
       close(ends[0]);
       run_child(work_, task, ends[1]);
     }

@@ -94,7 +94,7 @@ class Sorter {
         steps[step].backward.push_back(kernel.time);
       } else if (launch->second.time < last_backward_[step]) {
         steps[step].forward.push_back(kernel.time);
-      } else {
+      } else if (!kernel.collective) {
         steps[step].optimizer.push_back(kernel.time);
       }
     }

@@ -142,9 +142,11 @@ class Events {
       return;
     }
     // The kernels of DeepEP exchange tokens without NCCL, and name no group.
-    if (has(name, "deep_ep::")) trace_.found.expert = true;
+    const bool exchange = has(name, "deep_ep::");
+    if (exchange) trace_.found.expert = true;
     if (const auto time = time_of(event)) {
-      trace_.kernels.push_back({*time, whole_number_of(details, "correlation")});
+      trace_.kernels.push_back(
+          {*time, whole_number_of(details, "correlation"), exchange || is_collective(name)});
     } else {
       ++trace_.unreadable;
     }

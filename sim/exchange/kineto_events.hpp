@@ -26,6 +26,8 @@ struct TracedKernel {
   Stretch time;
   /// What its launch has too; nothing where the trace does not say.
   std::optional<std::int64_t> correlation;
+  /// Whether it is communication of an inner group.
+  bool collective = false;
 };
 
 /// A call of the host that launched something.

@@ -218,13 +218,13 @@ Measurement joined(std::vector<Measurement> measurements) {
   // From the last to the first, because the later counts.
   for (auto each = measurements.rbegin(); each != measurements.rend(); ++each) {
     if (!all.global_batch_size) all.global_batch_size = each->global_batch_size;
-    if (!all.world_size) all.world_size = each->world_size;
     if (!adds_ranks(*each, all)) {
       all.notes.push_back("the times of " + each->source + " are left out: those of " + all.source +
                           ", which comes later, count");
       continue;
     }
     merge_ranks(*each, all);
+    if (!all.world_size) all.world_size = each->world_size;
     for (std::string& note : each->notes) {
       if (std::find(all.notes.begin(), all.notes.end(), note) == all.notes.end())
         all.notes.push_back(std::move(note));

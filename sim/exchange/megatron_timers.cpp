@@ -171,8 +171,9 @@ Seconds timer_of(const Printing& printing, std::string_view name, std::int64_t r
 Seconds optimizer_time(const Printing& printing, std::int64_t rank) {
   if (printing.skipped) return 0;
   Seconds sum = timer_of(printing, kUpdate, rank);
-  // Versions before 2022 have no timer of the update, and none of gathering inside of the whole.
-  if (sum == 0) return timer_of(printing, "optimizer", rank);
+  // Versions that print all timers in a line may have none of the update, and have none of gathering inside
+  // of the whole.
+  if (sum == 0) return printing.ranks == Ranks::kLast ? timer_of(printing, "optimizer", rank) : 0;
   for (const std::string_view part : kBesideUpdate) sum += timer_of(printing, part, rank);
   return sum;
 }

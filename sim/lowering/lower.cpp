@@ -22,18 +22,28 @@ Pass profiled(const char* name, const Pass& replaced, Cause cause, Seconds secon
   return measured_pass(name, replaced, cause, program::KernelKind::kProfiled, seconds);
 }
 
-/// The optimizer of an undivided model by measured times of all stages; 0 when one of them has none.
-Seconds measured_optimizer(const plan::ParallelPlan& plan) {
-  const std::int64_t shards = plan.sharding == plan::Sharding::kNone
-                                  ? plan.tensor_parallel
-                                  : plan.tensor_parallel * plan.shard_ranks();
+Seconds kernel_seconds(const Pass& pass) {
   Seconds sum = 0;
-  for (std::int64_t stage = 0; stage < plan.pipeline_parallel; ++stage) {
-    const Seconds part = plan.profile_of(stage).optimizer;
-    if (part == 0) return 0;
-    sum += part * static_cast<double>(shards);
+  for (const Step& step : pass) {
+    for (const program::Kernel& kernel : step.kernels) sum += kernel.seconds;
   }
   return sum;
+}
+
+/// The optimizer of an undivided model: as modelled, or as many times that as the stages' measured optimizers
+/// are of their modelled ones.
+Pass undivided_optimizer(const model::ModelSpec& model, const plan::ParallelPlan& plan,
+                         const cost::KernelModel& kernels, const Pass& modelled) {
+  Seconds measured = 0;
+  Seconds expected = 0;
+  for (std::int64_t stage = 0; stage < plan.pipeline_parallel; ++stage) {
+    const Seconds part = plan.profile.empty() ? 0 : plan.profile_of(stage).optimizer;
+    if (part == 0 || plan.offload.optimizer != plan::OffloadTarget::kNone) return modelled;
+    measured += part;
+    expected += kernel_seconds(stage_optimizer(model, plan, kernels, stage));
+  }
+  return measured_pass("optimizer", modelled, Cause::kOptimizer, program::KernelKind::kOptimizer,
+                       kernel_seconds(modelled) * measured / expected);
 }
 
 /// Replaces all modelled times of a stage by measured ones, spread over its layers. Times of a stage like any
@@ -277,16 +287,16 @@ Seconds single_gpu_time(const model::ModelSpec& model, const plan::ParallelPlan&
   const auto parameters = static_cast<double>(trained_stage_parameters(model, single, 0));
   const auto fp8_copies = static_cast<double>(fp8_copied_parameters(model, single, 0));
   SingleGpu one(kernels);
-  const auto optimizer = one.segments(optimizer_pass(single, kernels, parameters, parameters, fp8_copies));
+  const Pass modelled = optimizer_pass(single, kernels, parameters, parameters, fp8_copies);
+  const auto optimizer = one.segments(undivided_optimizer(model, plan, kernels, modelled));
   if (!plan.profile.empty()) {
-    const Seconds update = measured_optimizer(plan);
-    if (update == 0) one.run(optimizer);
+    one.run(optimizer);
     Seconds micro_batch = 0;
     for (std::int64_t stage = 0; stage < plan.pipeline_parallel; ++stage)
       micro_batch += plan.profile_of(stage).forward + plan.profile_of(stage).backward;
     return static_cast<double>(single.micro_batches() * plan.tensor_parallel * plan.context_parallel) *
                micro_batch +
-           update + one.now();
+           one.now();
   }
   const Ends ends = build_ends(model, single, kernels, {});
   std::vector<std::vector<program::Segment>> forward;

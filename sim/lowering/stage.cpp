@@ -423,7 +423,7 @@ void StageLowering::emit_step_end() {
   if (host_.updates()) {
     host_.update(held / static_cast<double>(plan.shard_ranks()));
   } else {
-    emit_optimizer(held, experts);
+    emit_optimizer();
   }
   if (plan.deals_out_weights()) {
     for (const std::vector<std::int64_t>& weights : dealt_out(shared_weights(context_.model, plan, stage_)))
@@ -436,25 +436,31 @@ void StageLowering::emit_step_end() {
   }
 }
 
-void StageLowering::emit_optimizer(double held, double experts) {
+void StageLowering::emit_optimizer() {
   const plan::ParallelPlan& plan = context_.plan;
   const Owned shared = shared_weights(context_.model, plan, stage_);
   const Owned routed = expert_weights(context_.model, plan, stage_);
-  const auto shard = static_cast<double>(fullest_shard(plan, shared) + fullest_shard(plan, routed));
   std::vector<std::int64_t> pieces = shard_pieces(plan, shared);
   const std::vector<std::int64_t> more = shard_pieces(plan, routed);
   pieces.insert(pieces.end(), more.begin(), more.end());
   OptimizerBuffers buffers(plan, std::move(pieces), emit_);
   buffers.begin();
-  const double cleared = plan.works_by_units() ? shard : held + experts;
-  const auto cast = static_cast<double>(fp8_copied_parameters(context_.model, plan, stage_));
-  Pass pass = optimizer_pass(plan, context_.kernels, shard, cleared, cast);
+  Pass pass = stage_optimizer(context_.model, plan, context_.kernels, stage_);
   if (const Seconds measured = plan.profile.empty() ? 0 : plan.profile_of(stage_).optimizer; measured > 0) {
     pass = measured_pass("optimizer", pass, program::Cause::kOptimizer, program::KernelKind::kOptimizer,
                          measured);
   }
   emit_.emit(emit_.register_pass(std::move(pass)));
   buffers.end();
+}
+
+Pass stage_optimizer(const model::ModelSpec& model, const plan::ParallelPlan& plan,
+                     const cost::KernelModel& kernels, std::int64_t stage) {
+  const auto shard = static_cast<double>(fullest_shard(plan, shared_weights(model, plan, stage)) +
+                                         fullest_shard(plan, expert_weights(model, plan, stage)));
+  const auto held = static_cast<double>(trained_stage_parameters(model, plan, stage));
+  const auto cast = static_cast<double>(fp8_copied_parameters(model, plan, stage));
+  return optimizer_pass(plan, kernels, shard, plan.works_by_units() ? shard : held, cast);
 }
 
 }  // namespace trainsim::lowering

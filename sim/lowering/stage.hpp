@@ -74,7 +74,7 @@ class StageLowering {
   void emit_transfer(const schedule::Slot& slot);
   void emit_arrival(const schedule::Slot& slot);
   void emit_step_end();
-  void emit_optimizer(double held, double experts);
+  void emit_optimizer();
   /// Counts parameters whose gradients are complete, and starts a reduction when a bucket is full; those of
   /// routed experts, which fewer ranks hold, fill buckets of their own.
   void gradients_ready(std::int64_t parameters, std::int64_t experts, bool completes);
@@ -162,5 +162,9 @@ class StageLowering {
   /// By chunk and layer: when its parameters are gathered. Empty unless that happens under the forward.
   std::vector<std::vector<std::uint32_t>> parameters_ready_;
 };
+
+/// The modelled kernels of the optimizer on a stage's fullest rank.
+Pass stage_optimizer(const model::ModelSpec& model, const plan::ParallelPlan& plan,
+                     const cost::KernelModel& kernels, std::int64_t stage);
 
 }  // namespace trainsim::lowering

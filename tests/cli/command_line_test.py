@@ -235,6 +235,23 @@ class ExitCodes(unittest.TestCase):
                 self.assertEqual(err, "trainsim: error: interrupted before the result was complete; no file was written\n")
                 self.assertEqual(os.listdir(folder), [])
 
+    def test_interrupt_after_the_result_says_so(self):
+        with tempfile.TemporaryDirectory() as folder:
+            result = pathlib.Path(folder) / "a.json"
+            # The page needs further simulations, which take a while.
+            command = [PROGRAM, str(ROOT / "configs/gpt175b.yaml"), "--format", "json", "-q", "-o", str(result), "--report",
+                       folder + "/a.html"]
+            with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
+                until = time.monotonic() + 240
+                while not result.exists() and time.monotonic() < until and process.poll() is None:
+                    time.sleep(0.01)
+                os.killpg(process.pid, signal.SIGINT)
+                _, err = process.communicate(timeout=60)
+            self.assertEqual(process.returncode, -signal.SIGINT)
+            self.assertEqual(err, "trainsim: error: interrupted; what was complete by then is written\n")
+            self.assertEqual(os.listdir(folder), ["a.json"])
+            self.assertGreater(json.loads(result.read_text())["step_time_s"], 0)
+
     def test_a_closed_pipe_is_a_failure(self):
         for command in ((BUBBLE,), ("check", BUBBLE, "--format", "json"), ("list", "gpus")):
             reader, writer = os.pipe()
@@ -253,7 +270,8 @@ class ExitCodes(unittest.TestCase):
             self.expect(2, BUBBLE, option, "", message="is empty; name a file")
         for option in ("--samples", "--seed"):
             self.expect(2, BUBBLE, option, "20", message=f"{option} requires --uncertainty")
-        self.expect(2, "search", BUBBLE, "--price", "nan", message="--price: is no number")
+        for price in ("nan", "NaN"):
+            self.expect(2, "search", BUBBLE, "--price", price, message="--price: is no number")
 
     def test_null_takes_a_value_back(self):
         self.expect(2, SMALL, "--set", "plan.gradient_accumulation=2", message="or leave one of the three out")

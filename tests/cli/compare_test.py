@@ -186,6 +186,16 @@ class Compare(WithFolder):
         self.assertEqual([float(row["change_share_low"]) for row in rows], [0, interval["share_low"], 0])
         self.expect_error("--samples requires --uncertainty", *arguments[:3], "--samples", "20")
 
+    def test_uncertainty_keeps_what_auto_has_chosen(self):
+        # 680 MiB are too little for all of them, so that auto takes full recomputation, in every draw.
+        small = ("--set", "cluster.gpu.memory=680 MiB", "--set", "memory.reserve=0 GiB", "--uncertainty", "--samples", "20",
+                 "--format", "json", "-q")
+        automatic, full = (json.loads(run("compare", SMALL, f"@plan.recompute={word}", *small).stdout)["differences"][0]
+                           for word in ("auto", "full"))
+        self.assertGreater(full["share"], 0)
+        self.assertEqual(automatic["share"], full["share"])
+        self.assertEqual(automatic["uncertainty"], full["uncertainty"])
+
     def test_a_key_is_not_changed_twice(self):
         self.expect_error("plan.micro_batch_size is changed twice; keep one of its values", "compare", SMALL,
                           "@plan.micro_batch_size=4,plan.micro_batch_size=8")

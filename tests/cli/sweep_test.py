@@ -250,6 +250,17 @@ class Interruptions(Folder):
         self.assertEqual(process.returncode, 143)
         self.assertIn("interrupted after", messages)
 
+    def test_a_second_interrupt_leaves_no_page(self):
+        process = self.start("-o", self.path("rows.jsonl"), "--report", self.path("page.html"))
+        until = time.monotonic() + 60
+        while self.rows("rows.jsonl") < 2 and time.monotonic() < until:
+            time.sleep(0.005)
+        for _ in range(2):
+            os.killpg(process.pid, signal.SIGINT)
+        process.communicate(timeout=60)
+        self.assertIn(process.returncode, (130, -signal.SIGINT))
+        self.assertEqual([path.name for path in self.folder.iterdir()], ["rows.jsonl"])
+
     def test_an_interrupted_table_leaves_no_file(self):
         process = self.start("-o", self.path("table.txt"))
         time.sleep(0.3)
