@@ -678,6 +678,33 @@ class Launchers(unittest.TestCase):
         self.assertIsNone(self.gpus("torchrun --nproc-per-node 4 --nnodes $(wc -l < hosts) pretrain_gpt.py"))
         self.assertIsNone(self.gpus("srun --ntasks-per-node 4 python pretrain_gpt.py"))
 
+    def test_nodes_of_slurm(self):
+        start = "srun torchrun --nproc_per_node 8 pretrain_gpt.py"
+        for line in ("-N 4", "-N4", "--nodes 4", "--nodes=4", "--job-name=x -N 4", "-N 4  # of 16", '--nodes="4"'):
+            with self.subTest(line):
+                # 4 nodes x 8 GPUs
+                self.assertEqual(self.gpus(f"#!/bin/bash\n#SBATCH --partition=a -t 1:00\n#SBATCH {line}\n{start}"), 32)
+        self.assertEqual(self.gpus("srun -N4 torchrun --nproc_per_node 8 pretrain_gpt.py"), 32)
+        self.assertEqual(self.gpus("srun -N 4 torchrun --nproc_per_node 8 pretrain_gpt.py"), 32)
+
+    def test_torchrun_may_have_more_nodes_than_one(self):
+        run_it = "torchrun --nproc_per_node 8 pretrain_gpt.py"
+        for command in ("torchrun $EXTRA --nproc_per_node 8 pretrain_gpt.py",
+                        "torchrun --nproc_per_node 8 ${DIST_ARGS[@]} pretrain_gpt.py",
+                        "torchrun --nproc_per_node=8 --standalone $EXTRA -m pretrain_gpt",
+                        "srun " + run_it, "/usr/bin/mpirun -np 2 " + run_it, "#SBATCH --job-name=x\n" + run_it,
+                        "export PET_NNODES=$NODES\n" + run_it, "export PET_NNODES=many\n" + run_it):
+            with self.subTest(command):
+                self.assertIsNone(self.gpus(command))
+        self.assertEqual(self.gpus("export PET_NNODES=4\n" + run_it), 32)
+        self.assertEqual(self.gpus("PET_NNODES=2:4 " + run_it), 32)
+        # The command says more than its environment, and these values hide no number of nodes.
+        self.assertEqual(self.gpus("export PET_NNODES=4\ntorchrun --nnodes 2 --nproc_per_node 8 pretrain_gpt.py"), 16)
+        self.assertEqual(self.gpus("torchrun --master_addr $ADDR --nproc_per_node 8 $DIR/pretrain_gpt.py $MORE"), 8)
+        done = run("import", "-", input="torchrun $EXTRA --nproc_per_node 8 pretrain_gpt.py" + self.OPTIONS)
+        self.assertIn("the number of GPUs hangs on $EXTRA, which the script does not set; give it with --define "
+                      "EXTRA=VALUE, or --gpus N", done.stderr)
+
 
 class Export(unittest.TestCase):
     def test_a_plan(self):
