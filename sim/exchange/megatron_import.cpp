@@ -314,12 +314,13 @@ class Megatron {
     global_batch_ = copy("--global-batch-size", "plan.global_batch_size").value_or(0);
   }
 
-  /// A count of the whole run. What no step depends on may stay open.
+  /// A count of the whole run. What no step depends on may stay open, and 0 of something ends nothing.
   std::optional<std::int64_t> run_count(std::string_view option) {
     const std::vector<std::string> values = arguments_.values(option);
-    if (!values.empty() && !is_open(values.front())) return arguments_.count(option);
-    if (!values.empty()) out_.remark(Reason::kNoEffect, arguments_.text(option));
-    return std::nullopt;
+    const bool open = !values.empty() && is_open(values.front());
+    const std::optional<std::int64_t> count = open ? std::nullopt : arguments_.count(option);
+    if (open || count == 0) out_.remark(Reason::kNoEffect, arguments_.text(option));
+    return count == 0 ? std::nullopt : count;
   }
 
   /// Tokens of so many batches, if they can be counted.
@@ -331,6 +332,16 @@ class Megatron {
         __builtin_mul_overflow(tokens, *length, &tokens))
       return std::nullopt;
     return tokens;
+  }
+
+  /// Sequences of a step, which without --global-batch-size has one micro-batch for each replica; 0 where
+  /// nobody knows.
+  std::int64_t sequences_of_step() const {
+    if (global_batch_ > 0) return global_batch_;
+    const Setting* micro_batch = out_.find("plan.micro_batch_size");
+    std::int64_t sequences = 0;
+    if (micro_batch == nullptr || __builtin_mul_overflow(micro_batch_, replicas_, &sequences)) return 0;
+    return sequences;
   }
 
   /// Training ends with the first of iterations, samples and (of Megatron-DeepSpeed) tokens.
@@ -346,8 +357,15 @@ class Megatron {
       origin = "--train-samples by --global-batch-size";
     }
     const std::optional<std::int64_t> of_samples = tokens_of(samples, 1);
-    const std::optional<std::int64_t> of_steps = tokens_of(steps, std::max<std::int64_t>(global_batch_, 1));
-    const bool ends_earlier = tokens && (!of_steps || *tokens < *of_steps);
+    const bool comparable = !tokens || !steps || tokens_of(1, sequences_of_step()).value_or(0) > 0;
+    if (!comparable)
+      out_.remark(
+          Reason::kUnsupported, arguments_.text("--train-tokens"),
+          "whether the run ends with it or with --train-iters hangs on the tokens of a step, which need "
+          "--seq-length and --global-batch-size, or --micro-batch-size and the number of GPUs (--gpus N); "
+          "the run is simulated with --train-iters");
+    const std::optional<std::int64_t> of_steps = tokens_of(steps, sequences_of_step());
+    const bool ends_earlier = tokens && comparable && (!of_steps || *tokens < *of_steps);
     if (ends_earlier && (!of_samples || *tokens < *of_samples)) {
       out_.set("run.tokens", *tokens, "--train-tokens");
     } else if (steps.value_or(0) > 0) {

@@ -97,10 +97,32 @@ class Import(unittest.TestCase):
                 self.assertNotIn("--train", said)
                 if "--global" in more:
                     self.assert_legal()
+        self.assertIn("error: --train-iters has no value", self.refused(self.written(options + "--train-iters")))
         # What no step depends on may stay open.
         tree, said = self.imported(self.written(options + "--train-iters $STEPS"))
         self.assertNotIn("run", tree)
         self.assertIn("Without effect on step time and memory: --train-iters $STEPS", said)
+
+    def test_iterations_against_tokens_without_a_batch(self):
+        options = (self.MODEL + "--train-iters 1000 ").replace("-length 64", "-length 2048").replace("-embeddings 64",
+                                                                                                     "-embeddings 2048")
+        # 8 replicas of micro-batches of 4: 1000 x 32 x 2048 = 65,536,000 tokens
+        for tokens, length in ((20000000, {"tokens": 20000000}), (65535999, {"tokens": 65535999}),
+                               (65536000, {"steps": 1000}), (0, {"steps": 1000})):
+            with self.subTest(tokens):
+                tree, said = self.imported(self.written(f"{options} --micro-batch-size 4 --train-tokens {tokens}"),
+                                           "--cluster", "dgx-h100", "--gpus", "8")
+                self.assertEqual(tree["run"], length)
+                self.assertNotIn("Not supported", said)
+                self.assertEqual("Without effect on step time and memory: --train-tokens 0" in said, tokens == 0)
+                self.assert_legal()
+        for more, gpus in (("--micro-batch-size 4 ", ()), ("", ("--gpus", "8"))):
+            with self.subTest(more):
+                tree, said = self.imported(self.written(options + more + "--train-tokens 20000000"), *gpus)
+                self.assertEqual(tree["run"], {"steps": 1000})
+                self.assertIn("--train-tokens 20000000: whether the run ends with it or with --train-iters hangs on the "
+                              "tokens of a step, which need --seq-length and --global-batch-size, or --micro-batch-size "
+                              "and the number of GPUs (--gpus N); the run is simulated with --train-iters", said)
 
     def test_batches_that_cannot_grow_so(self):
         options = self.MODEL + "--micro-batch-size 2 --tensor-model-parallel-size 2 --global-batch-size 32 "
