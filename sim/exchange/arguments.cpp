@@ -74,6 +74,11 @@ bool Arguments::has(std::string_view name) {
   return find(name) != nullptr;
 }
 
+bool Arguments::contains(std::string_view name) const {
+  return std::any_of(arguments_.begin(), arguments_.end(),
+                     [&](const Argument& argument) { return argument.name == name; });
+}
+
 std::optional<std::string> Arguments::value(std::string_view name) {
   const Argument* argument = find(name);
   if (argument == nullptr) return std::nullopt;

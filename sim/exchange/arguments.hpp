@@ -29,6 +29,8 @@ class Arguments {
 
   /// Whether a flag is there.
   bool has(std::string_view name);
+  /// The same without asking for it, so that unused() still has it.
+  bool contains(std::string_view name) const;
   /// The first value of an option; nothing when the option is not there, or its value is open, which open()
   /// then says. Throws InputError when it has none.
   std::optional<std::string> value(std::string_view name);

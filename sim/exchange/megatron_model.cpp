@@ -2,6 +2,7 @@
 #include "sim/exchange/megatron_model.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 #include <regex>
@@ -294,9 +295,18 @@ bool has_experts(Arguments& arguments) {
   return std::any_of(counts.begin(), counts.end(), [](std::int64_t count) { return count > 1; });
 }
 
-bool is_megatron_deepspeed(Arguments& arguments) {
-  return arguments.has("--deepspeed") || arguments.has("--moe-expert-parallel-size") ||
-         arguments.has("--moe-train-capacity-factor") || arguments.has("--mlp-type");
+bool is_megatron_deepspeed(const Arguments& arguments) {
+  constexpr std::array<std::string_view, 9> signs = {"--deepspeed",
+                                                     "--moe-expert-parallel-size",
+                                                     "--moe-train-capacity-factor",
+                                                     "--moe-eval-capacity-factor",
+                                                     "--mlp-type",
+                                                     "--topk",
+                                                     "--expert-interval",
+                                                     "--disable-moe-token-dropping",
+                                                     "--enable-expert-tensor-parallelism"};
+  return std::any_of(signs.begin(), signs.end(),
+                     [&arguments](std::string_view sign) { return arguments.contains(sign); });
 }
 
 void translate_megatron_model(Arguments& arguments, Translation& out) {

@@ -525,6 +525,28 @@ eval $CMD
                                              "--enable-expert-tensor-parallelism"))
         self.assertNotIn("expert_tensor_parallel", tree["plan"])
 
+    def test_options_that_only_megatron_deepspeed_has(self):
+        # Each of them alone brings the other defaults with it: an expert for a token, in every second layer.
+        for more, experts in (("--topk 2 --expert-interval 2", {"per_token": 2, "layer_interval": 2, "capacity_factor": 1}),
+                              ("--topk 2", {"per_token": 2, "layer_interval": 2, "capacity_factor": 1}),
+                              ("--expert-interval 4", {"per_token": 1, "layer_interval": 4, "capacity_factor": 1}),
+                              ("--disable-moe-token-dropping", {"per_token": 1, "layer_interval": 2}),
+                              ("--enable-expert-tensor-parallelism",
+                               {"per_token": 1, "layer_interval": 2, "capacity_factor": 1}),
+                              ("--moe-eval-capacity-factor 2",
+                               {"per_token": 1, "layer_interval": 2, "capacity_factor": 1})):
+            with self.subTest(more):
+                tree, said = self.imported(self.written(self.MODEL + "--num-experts 8 " + more), "--cluster", "dgx-h100",
+                                           "--gpus", "8")
+                self.assertEqual(tree["model"]["experts"], {"count": 8, **experts})
+                self.assertNotIn("Without effect on step time and memory: --expert-interval", said)
+                self.assertEqual("Without effect on step time and memory: --moe-eval-capacity-factor" in said,
+                                 "eval" in more)
+                self.assert_legal()
+        _, said = self.imported(self.written(self.MODEL + "--num-experts 8 --disable-moe-token-dropping "
+                                             "--moe-train-capacity-factor 1.5"))
+        self.assertIn("Without effect on step time and memory: --moe-train-capacity-factor", said)
+
     def test_pyramids_and_residuals_of_experts(self):
         options = self.MODEL + "--moe-expert-parallel-size 2 --mlp-type residual --num-experts "
         tree, said = self.imported(self.written(options + "8 8"), "--cluster", "dgx-h100", "--gpus", "8")
