@@ -244,6 +244,28 @@ eval $CMD
         path = self.written("A=1\nB=(${#C})\nrun --num-layers $((A * D)) --hidden-size ${B[0]}\n")
         for name in "ACD":
             self.assertNotIn("never uses", run("import", path, "-D", name + "=4").stderr)
+        # What a number in arithmetic is not.
+        path = self.written("run --num-layers $((A * 2))\n")
+        self.assertIn("never uses $2", self.refused(path, "-D", "2=4"))
+
+    def test_positional_parameters_of_one_digit(self):
+        path = self.written('case "$1b" in\n7b) L=32 ;;\n13b) L=40 ;;\nesac\nrun --num-layers $L\n')
+        self.assertIn("the value of --num-layers hangs on $1, which the script does not set; give it with --define 1=VALUE",
+                      self.refused(path))
+        self.assertEqual(self.imported(path, "-D", "1=7")[0]["model"]["num_layers"], 32)
+        self.assertEqual(self.imported(path, "-D", "1=13")[0]["model"]["num_layers"], 40)
+        self.assertIn("never uses $1b", self.refused(path, "-D", "1b=7b"))
+        # Two digits need braces: $12 is $1 and a 2.
+        path = self.written("run --num-layers $12 --hidden-size ${13}\n")
+        self.assertIn("never uses $12", self.refused(path, "-D", "12=4"))
+        tree, _ = self.imported(path, "-D", "1=4", "-D", "13=64")
+        self.assert_has(tree, "model", {"num_layers": 42, "hidden_size": 64})
+
+    def test_arithmetic_of_a_command_uses_variables(self):
+        path = self.written("if ((TP > (PP + 1))); then echo; fi\n(echo LR)\nrun --num-layers 4\n")
+        for name in ("TP", "PP"):
+            self.imported(path, "-D", name + "=2")
+        self.assertIn("never uses $LR", self.refused(path, "-D", "LR=2"))
 
     def test_numbers_of_nodes_that_are_no_numbers(self):
         path = self.written("torchrun --nproc-per-node 8 --nnodes $NODES pretrain_gpt.py " + self.MODEL)
