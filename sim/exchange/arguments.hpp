@@ -36,7 +36,8 @@ class Arguments {
   std::optional<std::string> value(std::string_view name);
   /// The same as a whole number.
   std::optional<std::int64_t> count(std::string_view name);
-  /// All values of an option as whole numbers; none when the option is not there.
+  /// All values of an option as whole numbers; none when the option is not there. Throws InputError when it
+  /// has none.
   std::vector<std::int64_t> counts(std::string_view name);
   /// The first value as any number.
   std::optional<double> number(std::string_view name);

@@ -236,10 +236,10 @@ class Megatron {
     stages_ = copy("--pipeline-model-parallel-size", "plan.pipeline_parallel").value_or(1);
     context();
     experts();
-    zero_bubble();
     if (arguments_.has("--sequence-parallel") && tensor_ > 1)
       out_.set("plan.sequence_parallel", true, "--sequence-parallel");
     const PipelineSplit split = read_split();
+    zero_bubble(split.chunks > 1);
     if (split.chunks > 1) out_.set("plan.virtual_pipeline", split.chunks, split.chunks_origin);
     if (!split.layout.empty()) out_.set("plan.pipeline_layout", list_text(split.layout), split.layout_origin);
     if (arguments_.has("--use-tp-pp-dp-mapping"))
@@ -249,6 +249,8 @@ class Megatron {
   }
 
   void experts() {
+    // Without the option the model may be another file's.
+    if (arguments_.contains("--num-experts") && !has_experts(arguments_)) return;
     const char* const option = arguments_.has("--moe-expert-parallel-size") ? "--moe-expert-parallel-size"
                                                                             : "--expert-model-parallel-size";
     const std::optional<std::int64_t> ranks = arguments_.count(option);
@@ -260,10 +262,13 @@ class Megatron {
       out_.set("plan.expert_tensor_parallel", std::int64_t{1}, "the default of Megatron-DeepSpeed");
   }
 
-  /// Megatron-DeepSpeed's zero-bubble schedule.
-  void zero_bubble() {
+  /// Megatron-DeepSpeed's zero-bubble schedule, which has one chunk on each rank.
+  void zero_bubble(bool interleaved) {
     if (!arguments_.has("--enable-zbh1-pipeline")) return;
     if (stages_ == 1) return out_.remark(Reason::kNoEffect, "--enable-zbh1-pipeline without a pipeline");
+    if (interleaved)
+      return out_.remark(Reason::kUnsupported, "--enable-zbh1-pipeline",
+                         "zb-h1 is not supported together with virtual stages; simulated as interleaved");
     out_.set("plan.schedule", std::string("zb-h1"), "--enable-zbh1-pipeline");
     if (arguments_.has("--enable-zbh1-exact-semantics"))
       out_.remark(Reason::kUnsupported, "--enable-zbh1-exact-semantics",

@@ -103,8 +103,7 @@ class Model {
     add("--moe-shared-expert-intermediate-size", "shared_intermediate_size");
     expert_layers(mapping);
     if (deepspeed) deepspeed_experts(mapping, origin);
-    if (const auto capacity = arguments_.number("--moe-expert-capacity-factor"); capacity && *capacity > 0)
-      mapping += ", capacity_factor: " + number_text(*capacity);
+    capacity(mapping, deepspeed);
     out_.set("model.experts", mapping + "}", origin);
     if (arguments_.has("--moe-pad-expert-input-to-capacity"))
       out_.remark(Reason::kUnsupported, "--moe-pad-expert-input-to-capacity", kUnpadded);
@@ -116,8 +115,21 @@ class Model {
       out_.remark(Reason::kUnsupported, "--moe-token-dispatcher-type " + dispatcher, "simulated as alltoall");
   }
 
-  /// What Megatron-DeepSpeed has other options for: experts in every second layer by default, with a capacity
-  /// of 1, and an MLP beside them.
+  /// Megatron-DeepSpeed's experts have a capacity of 1 by default. Megatron-LM's option counts there, too: it
+  /// says more than a default.
+  void capacity(std::string& mapping, bool deepspeed) {
+    const double given = arguments_.number("--moe-expert-capacity-factor").value_or(0);
+    if (given > 0) {
+      mapping += ", capacity_factor: " + number_text(given);
+    } else if (deepspeed && !arguments_.has("--disable-moe-token-dropping")) {
+      mapping +=
+          ", capacity_factor: " + number_text(arguments_.number("--moe-train-capacity-factor").value_or(1));
+      out_.remark(Reason::kUnsupported, "--moe-train-capacity-factor, 1 without it", kUnpadded);
+    }
+  }
+
+  /// What Megatron-DeepSpeed has other options for: experts in every second layer by default, and an MLP
+  /// beside them.
   void deepspeed_experts(std::string& mapping, std::string& origin) {
     constexpr std::int64_t usual_interval = 2;
     const std::int64_t interval = arguments_.count("--expert-interval").value_or(usual_interval);
@@ -129,11 +141,6 @@ class Model {
           Reason::kUnsupported,
           "--expert-interval " + std::to_string(interval) + (given ? "" : ", as without the option"),
           "layers with experts are counted from the first one on, not from the last of each interval");
-    }
-    if (!arguments_.has("--disable-moe-token-dropping")) {
-      mapping +=
-          ", capacity_factor: " + number_text(arguments_.number("--moe-train-capacity-factor").value_or(1));
-      out_.remark(Reason::kUnsupported, "--moe-train-capacity-factor, 1 without it", kUnpadded);
     }
     const std::string type = arguments_.value("--mlp-type").value_or("standard");
     if (type == "standard") return;

@@ -584,12 +584,38 @@ eval $CMD
         self.assertIn("error: --mlp-type has the unknown value 'x'",
                       self.refused(self.written(self.MODEL + "--num-experts 8 --mlp-type x")))
 
+    def test_one_capacity_of_experts_with_options_of_both(self):
+        options = self.MODEL + "--moe-expert-parallel-size 2 --num-experts 8 --moe-expert-capacity-factor 2 "
+        for more in ("", "--moe-train-capacity-factor 1.5", "--disable-moe-token-dropping"):
+            tree, _ = self.imported(self.written(options + more), "--cluster", "dgx-h100", "--gpus", "8")
+            self.assertEqual(self.yaml.count("capacity_factor:"), 1)
+            self.assertEqual(tree["model"]["experts"]["capacity_factor"], 2)
+            self.assert_legal()
+
+    def test_expert_parallelism_without_experts(self):
+        for option in ("--moe-expert-parallel-size", "--expert-model-parallel-size"):
+            tree, said = self.imported(self.written(f"{self.MODEL} --num-experts 1 {option} 4"), "--cluster", "dgx-h100",
+                                       "--gpus", "8")
+            self.assertNotIn("expert_parallel", tree["plan"])
+            self.assertIn("Without effect on step time and memory: " + option, said)
+            self.assert_legal()
+        self.assertIn("error: --num-experts has no value", self.refused(self.written(self.MODEL + "--num-experts")))
+
     def test_zero_bubbles_of_megatron_deepspeed(self):
         options = self.MODEL + "--micro-batch-size 1 --global-batch-size 8 --enable-zbh1-pipeline "
         tree, said = self.imported(self.written(options + "--pipeline-model-parallel-size 2 "
                                                 "--enable-zbh1-exact-semantics"), "--cluster", "dgx-h100", "--gpus", "2")
         self.assertEqual(tree["plan"]["schedule"], "zb-h1")
         self.assertIn("--enable-zbh1-exact-semantics: slots are those of zb-h1 as it is without this option", said)
+        self.assert_legal()
+        tree, said = self.imported(self.written(options + "--pipeline-model-parallel-size 2 "
+                                                "--num-layers-per-virtual-pipeline-stage 1"), "--cluster", "dgx-h100",
+                                   "--gpus", "2")
+        self.assertNotIn("schedule", tree["plan"])
+        # 4 layers on 2 stages in chunks of one
+        self.assertEqual(tree["plan"]["virtual_pipeline"], 2)
+        self.assertIn("--enable-zbh1-pipeline: zb-h1 is not supported together with virtual stages; simulated as "
+                      "interleaved", said)
         self.assert_legal()
         tree, said = self.imported(self.written(options))
         self.assertNotIn("schedule", tree["plan"])
