@@ -74,6 +74,11 @@ bool Arguments::has(std::string_view name) {
   return find(name) != nullptr;
 }
 
+bool Arguments::contains(std::string_view name) const {
+  return std::any_of(arguments_.begin(), arguments_.end(),
+                     [&](const Argument& argument) { return argument.name == name; });
+}
+
 std::optional<std::string> Arguments::value(std::string_view name) {
   const Argument* argument = find(name);
   if (argument == nullptr) return std::nullopt;
@@ -89,7 +94,9 @@ std::optional<std::int64_t> Arguments::count(std::string_view name) {
 
 std::vector<std::int64_t> Arguments::counts(std::string_view name) {
   std::vector<std::int64_t> all;
-  for (const std::string& text : values(name)) {
+  const std::vector<std::string> texts = values(name);
+  if (texts.empty() && contains(name)) throw InputError("error: " + std::string(name) + " has no value");
+  for (const std::string& text : texts) {
     if (const auto value = known(std::string(name), text)) all.push_back(counted(name, *value));
   }
   return all;

@@ -29,12 +29,15 @@ class Arguments {
 
   /// Whether a flag is there.
   bool has(std::string_view name);
+  /// The same without asking for it, so that unused() still has it.
+  bool contains(std::string_view name) const;
   /// The first value of an option; nothing when the option is not there, or its value is open, which open()
   /// then says. Throws InputError when it has none.
   std::optional<std::string> value(std::string_view name);
   /// The same as a whole number.
   std::optional<std::int64_t> count(std::string_view name);
-  /// All values of an option as whole numbers; none when the option is not there.
+  /// All values of an option as whole numbers; none when the option is not there. Throws InputError when it
+  /// has none.
   std::vector<std::int64_t> counts(std::string_view name);
   /// The first value as any number.
   std::optional<double> number(std::string_view name);

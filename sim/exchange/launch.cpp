@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <sstream>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -27,13 +28,20 @@ std::optional<std::int64_t> last_number(const std::string& text) {
   return whole_number(colon == std::string::npos ? text : text.substr(colon + 1));
 }
 
-/// "--nodes=4" and "-N 4" alike: the value behind an option of a command.
+/// Whether a word is -N with its value attached: "-N4".
+bool has_attached_nodes(const std::string& word) {
+  return word.starts_with("-N") && word.size() > 2 &&
+         word.find_first_not_of("0123456789", 2) == std::string::npos;
+}
+
+/// "--nodes=4", "-N 4" and "-N4" alike: the value behind an option of a command.
 std::optional<std::string> option_value(const std::vector<std::string>& words, std::string_view option) {
   std::optional<std::string> value;
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::size_t equals = words[i].find('=');
     std::string name = words[i].substr(0, equals);
     std::replace(name.begin(), name.end(), '_', '-');
+    if (option == "-N" && has_attached_nodes(name)) value = name.substr(2);
     if (name != option) continue;
     if (equals != std::string::npos) value = words[i].substr(equals + 1);
     if (equals == std::string::npos && i + 1 < words.size()) value = words[i + 1];
@@ -74,12 +82,53 @@ void take(const std::vector<std::string>& words, const std::array<std::string_vi
   }
 }
 
+bool is_torchrun_name(const std::string& word) {
+  return word == "torchrun" || word.ends_with("/torchrun") || word == "torch.distributed.run" ||
+         word == "torch.distributed.launch";
+}
+
 /// Whether one of torchrun's names is among the words of a command, or behind its -m.
 bool is_torchrun(const std::vector<std::string>& words) {
-  return std::any_of(words.begin(), words.end(), [](const std::string& word) {
-    return word == "torchrun" || word.ends_with("/torchrun") || word == "torch.distributed.run" ||
-           word == "torch.distributed.launch";
+  return std::any_of(words.begin(), words.end(), is_torchrun_name);
+}
+
+/// Whether a command asks a job scheduler for nodes, or runs on those that one gave.
+bool runs_on_nodes(const std::vector<std::string>& words) {
+  constexpr std::array<std::string_view, 5> names = {"srun", "sbatch", "salloc", "mpirun", "mpiexec"};
+  return std::any_of(words.begin(), words.end(), [&names](const std::string& word) {
+    return std::find(names.begin(), names.end(), word.substr(word.rfind('/') + 1)) != names.end();
   });
+}
+
+/// Whether the word behind this one is its value. Of torchrun's options only a few are flags.
+bool takes_value(const std::string& word) {
+  constexpr std::array<std::string_view, 7> flags = {
+      "--standalone", "--no-python", "--no_python", "--run-path", "--run_path", "--use-env", "--use_env"};
+  return word.starts_with('-') && word.find('=') == std::string::npos &&
+         std::find(flags.begin(), flags.end(), word) == flags.end();
+}
+
+/// Words of torchrun's own, before the script that it runs, which may stand for any of its options.
+std::vector<std::string> open_options(const std::vector<std::string>& words) {
+  std::vector<std::string> open;
+  auto word = std::find_if(words.begin(), words.end(), is_torchrun_name);
+  if (word == words.end()) return open;
+  for (++word; word != words.end(); ++word) {
+    if (word->ends_with(".py") || *word == "-m" || *word == "--module") break;
+    const bool whole = word->starts_with(kOpenBegin) && word->find(kOpenEnd) == word->size() - 1;
+    if (whole && !takes_value(*(word - 1))) open.push_back(*word);
+  }
+  return open;
+}
+
+/// The words behind #SBATCH, up to a comment.
+std::vector<std::string> batch_words(const std::string& line) {
+  std::vector<std::string> words;
+  std::istringstream pieces(line);
+  for (std::string piece; pieces >> piece && !piece.starts_with('#');) {
+    for (std::string& word : expand_word(piece, {})) words.push_back(std::move(word));
+  }
+  return words;
 }
 
 /// Whether any command has one of the options, even with a value that nobody knows.
@@ -90,6 +139,32 @@ bool names(const std::vector<std::vector<std::string>>& commands,
     return std::any_of(options.begin(), options.end(),
                        [&words](std::string_view option) { return option_value(words, option).has_value(); });
   });
+}
+
+/// The number of nodes of which no option says anything: torchrun's variable for it, or its default of one,
+/// unless something suggests that there are more.
+void take_torchrun_nodes(const ShellScript& script, const std::vector<std::vector<std::string>>& commands,
+                         Launch& launch) {
+  const auto variable = script.variables.find("PET_NNODES");
+  if (variable != script.variables.end() && !variable->second.empty()) {
+    const std::string& value = variable->second.front();
+    if (is_open(value)) launch.open.push_back(value);
+    const std::optional<std::int64_t> number = last_number(value);
+    if (number.value_or(0) < 1) return;
+    launch.nodes = number;
+    launch.origin += (launch.origin.empty() ? "" : " ") + ("PET_NNODES " + value);
+    return;
+  }
+  bool alone = script.batch_options.empty() && std::none_of(commands.begin(), commands.end(), runs_on_nodes);
+  for (const auto& words : commands) {
+    const std::vector<std::string> open = open_options(words);
+    launch.open.insert(launch.open.end(), open.begin(), open.end());
+    alone = alone && open.empty();
+  }
+  if (!alone) return;
+  launch.nodes = 1;
+  launch.origin += launch.origin.empty() ? "" : ", ";
+  launch.origin += "one node, the default of torchrun";
 }
 
 }  // namespace
@@ -104,18 +179,15 @@ std::optional<std::int64_t> Launch::gpus() const {
 Launch find_launch(const ShellScript& script) {
   Launch launch;
   std::vector<std::vector<std::string>> commands = script.commands;
-  for (const std::string& line : script.batch_options) commands.push_back(expand_word(line, {}));
+  for (const std::string& line : script.batch_options) commands.push_back(batch_words(line));
   // A launcher of processes knows better than what asks for nodes, so options are gone through in turn.
   for (const auto& words : commands) take(words, kNodeOptions, launch.nodes, launch);
   for (std::size_t i = 0; i < kGpuOptions.size(); ++i) {
     for (const auto& words : commands)
       take(words, std::array<std::string_view, 1>{kGpuOptions[i]}, launch.gpus_per_node, launch);
   }
-  if (!names(commands, kNodeOptions) && std::any_of(commands.begin(), commands.end(), is_torchrun)) {
-    launch.nodes = 1;
-    launch.origin += launch.origin.empty() ? "" : ", ";
-    launch.origin += "one node, the default of torchrun";
-  }
+  if (!names(commands, kNodeOptions) && std::any_of(commands.begin(), commands.end(), is_torchrun))
+    take_torchrun_nodes(script, commands, launch);
   return launch;
 }
 

@@ -236,10 +236,10 @@ class Megatron {
     stages_ = copy("--pipeline-model-parallel-size", "plan.pipeline_parallel").value_or(1);
     context();
     experts();
-    zero_bubble();
     if (arguments_.has("--sequence-parallel") && tensor_ > 1)
       out_.set("plan.sequence_parallel", true, "--sequence-parallel");
     const PipelineSplit split = read_split();
+    zero_bubble(split.chunks > 1);
     if (split.chunks > 1) out_.set("plan.virtual_pipeline", split.chunks, split.chunks_origin);
     if (!split.layout.empty()) out_.set("plan.pipeline_layout", list_text(split.layout), split.layout_origin);
     if (arguments_.has("--use-tp-pp-dp-mapping"))
@@ -249,6 +249,8 @@ class Megatron {
   }
 
   void experts() {
+    // Without the option the model may be another file's.
+    if (arguments_.contains("--num-experts") && !has_experts(arguments_)) return;
     const char* const option = arguments_.has("--moe-expert-parallel-size") ? "--moe-expert-parallel-size"
                                                                             : "--expert-model-parallel-size";
     const std::optional<std::int64_t> ranks = arguments_.count(option);
@@ -260,10 +262,13 @@ class Megatron {
       out_.set("plan.expert_tensor_parallel", std::int64_t{1}, "the default of Megatron-DeepSpeed");
   }
 
-  /// Megatron-DeepSpeed's zero-bubble schedule.
-  void zero_bubble() {
+  /// Megatron-DeepSpeed's zero-bubble schedule, which has one chunk on each rank.
+  void zero_bubble(bool interleaved) {
     if (!arguments_.has("--enable-zbh1-pipeline")) return;
     if (stages_ == 1) return out_.remark(Reason::kNoEffect, "--enable-zbh1-pipeline without a pipeline");
+    if (interleaved)
+      return out_.remark(Reason::kUnsupported, "--enable-zbh1-pipeline",
+                         "zb-h1 is not supported together with virtual stages; simulated as interleaved");
     out_.set("plan.schedule", std::string("zb-h1"), "--enable-zbh1-pipeline");
     if (arguments_.has("--enable-zbh1-exact-semantics"))
       out_.remark(Reason::kUnsupported, "--enable-zbh1-exact-semantics",
@@ -314,12 +319,13 @@ class Megatron {
     global_batch_ = copy("--global-batch-size", "plan.global_batch_size").value_or(0);
   }
 
-  /// A count of the whole run. What no step depends on may stay open.
+  /// A count of the whole run. What no step depends on may stay open, and 0 of something ends nothing.
   std::optional<std::int64_t> run_count(std::string_view option) {
     const std::vector<std::string> values = arguments_.values(option);
-    if (!values.empty() && !is_open(values.front())) return arguments_.count(option);
-    if (!values.empty()) out_.remark(Reason::kNoEffect, arguments_.text(option));
-    return std::nullopt;
+    const bool open = !values.empty() && is_open(values.front());
+    const std::optional<std::int64_t> count = open ? std::nullopt : arguments_.count(option);
+    if (open || count == 0) out_.remark(Reason::kNoEffect, arguments_.text(option));
+    return count == 0 ? std::nullopt : count;
   }
 
   /// Tokens of so many batches, if they can be counted.
@@ -331,6 +337,16 @@ class Megatron {
         __builtin_mul_overflow(tokens, *length, &tokens))
       return std::nullopt;
     return tokens;
+  }
+
+  /// Sequences of a step, which without --global-batch-size has one micro-batch for each replica; 0 where
+  /// nobody knows.
+  std::int64_t sequences_of_step() const {
+    if (global_batch_ > 0) return global_batch_;
+    const Setting* micro_batch = out_.find("plan.micro_batch_size");
+    std::int64_t sequences = 0;
+    if (micro_batch == nullptr || __builtin_mul_overflow(micro_batch_, replicas_, &sequences)) return 0;
+    return sequences;
   }
 
   /// Training ends with the first of iterations, samples and (of Megatron-DeepSpeed) tokens.
@@ -346,8 +362,15 @@ class Megatron {
       origin = "--train-samples by --global-batch-size";
     }
     const std::optional<std::int64_t> of_samples = tokens_of(samples, 1);
-    const std::optional<std::int64_t> of_steps = tokens_of(steps, std::max<std::int64_t>(global_batch_, 1));
-    const bool ends_earlier = tokens && (!of_steps || *tokens < *of_steps);
+    const bool comparable = !tokens || !steps || tokens_of(1, sequences_of_step()).value_or(0) > 0;
+    if (!comparable)
+      out_.remark(
+          Reason::kUnsupported, arguments_.text("--train-tokens"),
+          "whether the run ends with it or with --train-iters hangs on the tokens of a step, which need "
+          "--seq-length and --global-batch-size, or --micro-batch-size and the number of GPUs (--gpus N); "
+          "the run is simulated with --train-iters");
+    const std::optional<std::int64_t> of_steps = tokens_of(steps, sequences_of_step());
+    const bool ends_earlier = tokens && comparable && (!of_steps || *tokens < *of_steps);
     if (ends_earlier && (!of_samples || *tokens < *of_samples)) {
       out_.set("run.tokens", *tokens, "--train-tokens");
     } else if (steps.value_or(0) > 0) {

@@ -2,6 +2,7 @@
 #include "sim/exchange/megatron_model.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 #include <regex>
@@ -102,8 +103,7 @@ class Model {
     add("--moe-shared-expert-intermediate-size", "shared_intermediate_size");
     expert_layers(mapping);
     if (deepspeed) deepspeed_experts(mapping, origin);
-    if (const auto capacity = arguments_.number("--moe-expert-capacity-factor"); capacity && *capacity > 0)
-      mapping += ", capacity_factor: " + number_text(*capacity);
+    capacity(mapping, deepspeed);
     out_.set("model.experts", mapping + "}", origin);
     if (arguments_.has("--moe-pad-expert-input-to-capacity"))
       out_.remark(Reason::kUnsupported, "--moe-pad-expert-input-to-capacity", kUnpadded);
@@ -115,8 +115,21 @@ class Model {
       out_.remark(Reason::kUnsupported, "--moe-token-dispatcher-type " + dispatcher, "simulated as alltoall");
   }
 
-  /// What Megatron-DeepSpeed has other options for: experts in every second layer by default, with a capacity
-  /// of 1, and an MLP beside them.
+  /// Megatron-DeepSpeed's experts have a capacity of 1 by default. Megatron-LM's option counts there, too: it
+  /// says more than a default.
+  void capacity(std::string& mapping, bool deepspeed) {
+    const double given = arguments_.number("--moe-expert-capacity-factor").value_or(0);
+    if (given > 0) {
+      mapping += ", capacity_factor: " + number_text(given);
+    } else if (deepspeed && !arguments_.has("--disable-moe-token-dropping")) {
+      mapping +=
+          ", capacity_factor: " + number_text(arguments_.number("--moe-train-capacity-factor").value_or(1));
+      out_.remark(Reason::kUnsupported, "--moe-train-capacity-factor, 1 without it", kUnpadded);
+    }
+  }
+
+  /// What Megatron-DeepSpeed has other options for: experts in every second layer by default, and an MLP
+  /// beside them.
   void deepspeed_experts(std::string& mapping, std::string& origin) {
     constexpr std::int64_t usual_interval = 2;
     const std::int64_t interval = arguments_.count("--expert-interval").value_or(usual_interval);
@@ -128,11 +141,6 @@ class Model {
           Reason::kUnsupported,
           "--expert-interval " + std::to_string(interval) + (given ? "" : ", as without the option"),
           "layers with experts are counted from the first one on, not from the last of each interval");
-    }
-    if (!arguments_.has("--disable-moe-token-dropping")) {
-      mapping +=
-          ", capacity_factor: " + number_text(arguments_.number("--moe-train-capacity-factor").value_or(1));
-      out_.remark(Reason::kUnsupported, "--moe-train-capacity-factor, 1 without it", kUnpadded);
     }
     const std::string type = arguments_.value("--mlp-type").value_or("standard");
     if (type == "standard") return;
@@ -294,9 +302,18 @@ bool has_experts(Arguments& arguments) {
   return std::any_of(counts.begin(), counts.end(), [](std::int64_t count) { return count > 1; });
 }
 
-bool is_megatron_deepspeed(Arguments& arguments) {
-  return arguments.has("--deepspeed") || arguments.has("--moe-expert-parallel-size") ||
-         arguments.has("--moe-train-capacity-factor") || arguments.has("--mlp-type");
+bool is_megatron_deepspeed(const Arguments& arguments) {
+  constexpr std::array<std::string_view, 9> signs = {"--deepspeed",
+                                                     "--moe-expert-parallel-size",
+                                                     "--moe-train-capacity-factor",
+                                                     "--moe-eval-capacity-factor",
+                                                     "--mlp-type",
+                                                     "--topk",
+                                                     "--expert-interval",
+                                                     "--disable-moe-token-dropping",
+                                                     "--enable-expert-tensor-parallelism"};
+  return std::any_of(signs.begin(), signs.end(),
+                     [&arguments](std::string_view sign) { return arguments.contains(sign); });
 }
 
 void translate_megatron_model(Arguments& arguments, Translation& out) {

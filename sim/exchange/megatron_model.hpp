@@ -18,7 +18,7 @@ std::optional<std::int64_t> copy_count(Arguments& arguments, Translation& out, s
 bool has_experts(Arguments& arguments);
 
 /// Whether a run is one of Megatron-DeepSpeed, whose experts have other options and defaults.
-bool is_megatron_deepspeed(Arguments& arguments);
+bool is_megatron_deepspeed(const Arguments& arguments);
 
 /// Translates those options of Megatron-LM that are about the model, and the padding of its vocabulary.
 void translate_megatron_model(Arguments& arguments, Translation& out);

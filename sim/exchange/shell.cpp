@@ -428,21 +428,35 @@ bool is_name_letter(char letter) {
   return std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '_';
 }
 
-/// Adds names behind a dollar sign, and all names inside of arithmetic.
-void add_used(const std::string& text, std::set<std::string>& names) {
-  std::size_t arithmetic_end = 0;
+bool is_digit(char letter) {
+  return std::isdigit(static_cast<unsigned char>(letter)) != 0;
+}
+
+/// The end of the name at `start`, which is `start` if there is none. Without braces a positional parameter
+/// has one digit.
+std::size_t end_of_name(const std::string& text, std::size_t start, bool braces) {
+  if (!braces && start < text.size() && is_digit(text[start])) return start + 1;
+  std::size_t end = start;
+  while (end < text.size() && is_name_letter(text[end])) ++end;
+  return end;
+}
+
+/// Adds names behind a dollar sign, and all names inside of arithmetic, which the text may be as a whole.
+void add_used(const std::string& text, bool arithmetic, std::set<std::string>& names) {
+  std::size_t arithmetic_end = arithmetic ? text.size() : 0;
   for (std::size_t at = 0; at < text.size(); ++at) {
     const bool dollar = text[at] == '$';
     if (text.compare(at, 3, "$((") == 0)
       arithmetic_end = std::max(arithmetic_end, std::min(end_of_group(text, at), text.size()));
     if (!dollar && at >= arithmetic_end) continue;
     std::size_t start = at + (dollar ? 1 : 0);
-    if (dollar && start < text.size() && text[start] == '{') ++start;
+    const bool braces = dollar && start < text.size() && text[start] == '{';
+    if (braces) ++start;
     if (dollar && start < text.size() && (text[start] == '#' || text[start] == '!')) ++start;
-    std::size_t end = start;
-    while (end < text.size() && is_name_letter(text[end])) ++end;
+    const std::size_t end = end_of_name(text, start, braces || !dollar);
     if (end == start) continue;
-    names.insert(text.substr(start, end - start));
+    // A number in arithmetic is no name.
+    if (dollar || !is_digit(text[start])) names.insert(text.substr(start, end - start));
     at = end - 1;
   }
 }
@@ -451,9 +465,17 @@ void add_used(const std::string& text, std::set<std::string>& names) {
 
 std::set<std::string> used_variables(const std::string& text, const std::string& name) {
   std::set<std::string> names;
-  for (const ShellToken& token : shell_tokens(text, name)) {
-    add_used(token.text, names);
-    for (const std::string& item : token.items) add_used(item, names);
+  const std::vector<ShellToken> tokens = shell_tokens(text, name);
+  const auto is_operator = [&tokens](std::size_t i, const char* letter) {
+    return i < tokens.size() && tokens[i].kind == Kind::kOperator && tokens[i].text == letter;
+  };
+  // Parentheses of ((…)) that are not closed yet.
+  int open = 0;
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    if (is_operator(i, "(") && (open > 0 || is_operator(i + 1, "("))) ++open;
+    if (is_operator(i, ")") && open > 0) --open;
+    add_used(tokens[i].text, open > 0, names);
+    for (const std::string& item : tokens[i].items) add_used(item, false, names);
   }
   return names;
 }

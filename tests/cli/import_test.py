@@ -97,10 +97,32 @@ class Import(unittest.TestCase):
                 self.assertNotIn("--train", said)
                 if "--global" in more:
                     self.assert_legal()
+        self.assertIn("error: --train-iters has no value", self.refused(self.written(options + "--train-iters")))
         # What no step depends on may stay open.
         tree, said = self.imported(self.written(options + "--train-iters $STEPS"))
         self.assertNotIn("run", tree)
         self.assertIn("Without effect on step time and memory: --train-iters $STEPS", said)
+
+    def test_iterations_against_tokens_without_a_batch(self):
+        options = (self.MODEL + "--train-iters 1000 ").replace("-length 64", "-length 2048").replace("-embeddings 64",
+                                                                                                     "-embeddings 2048")
+        # 8 replicas of micro-batches of 4: 1000 x 32 x 2048 = 65,536,000 tokens
+        for tokens, length in ((20000000, {"tokens": 20000000}), (65535999, {"tokens": 65535999}),
+                               (65536000, {"steps": 1000}), (0, {"steps": 1000})):
+            with self.subTest(tokens):
+                tree, said = self.imported(self.written(f"{options} --micro-batch-size 4 --train-tokens {tokens}"),
+                                           "--cluster", "dgx-h100", "--gpus", "8")
+                self.assertEqual(tree["run"], length)
+                self.assertNotIn("Not supported", said)
+                self.assertEqual("Without effect on step time and memory: --train-tokens 0" in said, tokens == 0)
+                self.assert_legal()
+        for more, gpus in (("--micro-batch-size 4 ", ()), ("", ("--gpus", "8"))):
+            with self.subTest(more):
+                tree, said = self.imported(self.written(options + more + "--train-tokens 20000000"), *gpus)
+                self.assertEqual(tree["run"], {"steps": 1000})
+                self.assertIn("--train-tokens 20000000: whether the run ends with it or with --train-iters hangs on the "
+                              "tokens of a step, which need --seq-length and --global-batch-size, or --micro-batch-size "
+                              "and the number of GPUs (--gpus N); the run is simulated with --train-iters", said)
 
     def test_batches_that_cannot_grow_so(self):
         options = self.MODEL + "--micro-batch-size 2 --tensor-model-parallel-size 2 --global-batch-size 32 "
@@ -222,6 +244,28 @@ eval $CMD
         path = self.written("A=1\nB=(${#C})\nrun --num-layers $((A * D)) --hidden-size ${B[0]}\n")
         for name in "ACD":
             self.assertNotIn("never uses", run("import", path, "-D", name + "=4").stderr)
+        # What a number in arithmetic is not.
+        path = self.written("run --num-layers $((A * 2))\n")
+        self.assertIn("never uses $2", self.refused(path, "-D", "2=4"))
+
+    def test_positional_parameters_of_one_digit(self):
+        path = self.written('case "$1b" in\n7b) L=32 ;;\n13b) L=40 ;;\nesac\nrun --num-layers $L\n')
+        self.assertIn("the value of --num-layers hangs on $1, which the script does not set; give it with --define 1=VALUE",
+                      self.refused(path))
+        self.assertEqual(self.imported(path, "-D", "1=7")[0]["model"]["num_layers"], 32)
+        self.assertEqual(self.imported(path, "-D", "1=13")[0]["model"]["num_layers"], 40)
+        self.assertIn("never uses $1b", self.refused(path, "-D", "1b=7b"))
+        # Two digits need braces: $12 is $1 and a 2.
+        path = self.written("run --num-layers $12 --hidden-size ${13}\n")
+        self.assertIn("never uses $12", self.refused(path, "-D", "12=4"))
+        tree, _ = self.imported(path, "-D", "1=4", "-D", "13=64")
+        self.assert_has(tree, "model", {"num_layers": 42, "hidden_size": 64})
+
+    def test_arithmetic_of_a_command_uses_variables(self):
+        path = self.written("if ((TP > (PP + 1))); then echo; fi\n(echo LR)\nrun --num-layers 4\n")
+        for name in ("TP", "PP"):
+            self.imported(path, "-D", name + "=2")
+        self.assertIn("never uses $LR", self.refused(path, "-D", "LR=2"))
 
     def test_numbers_of_nodes_that_are_no_numbers(self):
         path = self.written("torchrun --nproc-per-node 8 --nnodes $NODES pretrain_gpt.py " + self.MODEL)
@@ -503,6 +547,28 @@ eval $CMD
                                              "--enable-expert-tensor-parallelism"))
         self.assertNotIn("expert_tensor_parallel", tree["plan"])
 
+    def test_options_that_only_megatron_deepspeed_has(self):
+        # Each of them alone brings the other defaults with it: an expert for a token, in every second layer.
+        for more, experts in (("--topk 2 --expert-interval 2", {"per_token": 2, "layer_interval": 2, "capacity_factor": 1}),
+                              ("--topk 2", {"per_token": 2, "layer_interval": 2, "capacity_factor": 1}),
+                              ("--expert-interval 4", {"per_token": 1, "layer_interval": 4, "capacity_factor": 1}),
+                              ("--disable-moe-token-dropping", {"per_token": 1, "layer_interval": 2}),
+                              ("--enable-expert-tensor-parallelism",
+                               {"per_token": 1, "layer_interval": 2, "capacity_factor": 1}),
+                              ("--moe-eval-capacity-factor 2",
+                               {"per_token": 1, "layer_interval": 2, "capacity_factor": 1})):
+            with self.subTest(more):
+                tree, said = self.imported(self.written(self.MODEL + "--num-experts 8 " + more), "--cluster", "dgx-h100",
+                                           "--gpus", "8")
+                self.assertEqual(tree["model"]["experts"], {"count": 8, **experts})
+                self.assertNotIn("Without effect on step time and memory: --expert-interval", said)
+                self.assertEqual("Without effect on step time and memory: --moe-eval-capacity-factor" in said,
+                                 "eval" in more)
+                self.assert_legal()
+        _, said = self.imported(self.written(self.MODEL + "--num-experts 8 --disable-moe-token-dropping "
+                                             "--moe-train-capacity-factor 1.5"))
+        self.assertIn("Without effect on step time and memory: --moe-train-capacity-factor", said)
+
     def test_pyramids_and_residuals_of_experts(self):
         options = self.MODEL + "--moe-expert-parallel-size 2 --mlp-type residual --num-experts "
         tree, said = self.imported(self.written(options + "8 8"), "--cluster", "dgx-h100", "--gpus", "8")
@@ -518,12 +584,38 @@ eval $CMD
         self.assertIn("error: --mlp-type has the unknown value 'x'",
                       self.refused(self.written(self.MODEL + "--num-experts 8 --mlp-type x")))
 
+    def test_one_capacity_of_experts_with_options_of_both(self):
+        options = self.MODEL + "--moe-expert-parallel-size 2 --num-experts 8 --moe-expert-capacity-factor 2 "
+        for more in ("", "--moe-train-capacity-factor 1.5", "--disable-moe-token-dropping"):
+            tree, _ = self.imported(self.written(options + more), "--cluster", "dgx-h100", "--gpus", "8")
+            self.assertEqual(self.yaml.count("capacity_factor:"), 1)
+            self.assertEqual(tree["model"]["experts"]["capacity_factor"], 2)
+            self.assert_legal()
+
+    def test_expert_parallelism_without_experts(self):
+        for option in ("--moe-expert-parallel-size", "--expert-model-parallel-size"):
+            tree, said = self.imported(self.written(f"{self.MODEL} --num-experts 1 {option} 4"), "--cluster", "dgx-h100",
+                                       "--gpus", "8")
+            self.assertNotIn("expert_parallel", tree["plan"])
+            self.assertIn("Without effect on step time and memory: " + option, said)
+            self.assert_legal()
+        self.assertIn("error: --num-experts has no value", self.refused(self.written(self.MODEL + "--num-experts")))
+
     def test_zero_bubbles_of_megatron_deepspeed(self):
         options = self.MODEL + "--micro-batch-size 1 --global-batch-size 8 --enable-zbh1-pipeline "
         tree, said = self.imported(self.written(options + "--pipeline-model-parallel-size 2 "
                                                 "--enable-zbh1-exact-semantics"), "--cluster", "dgx-h100", "--gpus", "2")
         self.assertEqual(tree["plan"]["schedule"], "zb-h1")
         self.assertIn("--enable-zbh1-exact-semantics: slots are those of zb-h1 as it is without this option", said)
+        self.assert_legal()
+        tree, said = self.imported(self.written(options + "--pipeline-model-parallel-size 2 "
+                                                "--num-layers-per-virtual-pipeline-stage 1"), "--cluster", "dgx-h100",
+                                   "--gpus", "2")
+        self.assertNotIn("schedule", tree["plan"])
+        # 4 layers on 2 stages in chunks of one
+        self.assertEqual(tree["plan"]["virtual_pipeline"], 2)
+        self.assertIn("--enable-zbh1-pipeline: zb-h1 is not supported together with virtual stages; simulated as "
+                      "interleaved", said)
         self.assert_legal()
         tree, said = self.imported(self.written(options))
         self.assertNotIn("schedule", tree["plan"])
@@ -677,6 +769,33 @@ class Launchers(unittest.TestCase):
         # A number of nodes that only the running shell knows is not one; nor does Slurm have that default.
         self.assertIsNone(self.gpus("torchrun --nproc-per-node 4 --nnodes $(wc -l < hosts) pretrain_gpt.py"))
         self.assertIsNone(self.gpus("srun --ntasks-per-node 4 python pretrain_gpt.py"))
+
+    def test_nodes_of_slurm(self):
+        start = "srun torchrun --nproc_per_node 8 pretrain_gpt.py"
+        for line in ("-N 4", "-N4", "--nodes 4", "--nodes=4", "--job-name=x -N 4", "-N 4  # of 16", '--nodes="4"'):
+            with self.subTest(line):
+                # 4 nodes x 8 GPUs
+                self.assertEqual(self.gpus(f"#!/bin/bash\n#SBATCH --partition=a -t 1:00\n#SBATCH {line}\n{start}"), 32)
+        self.assertEqual(self.gpus("srun -N4 torchrun --nproc_per_node 8 pretrain_gpt.py"), 32)
+        self.assertEqual(self.gpus("srun -N 4 torchrun --nproc_per_node 8 pretrain_gpt.py"), 32)
+
+    def test_torchrun_may_have_more_nodes_than_one(self):
+        run_it = "torchrun --nproc_per_node 8 pretrain_gpt.py"
+        for command in ("torchrun $EXTRA --nproc_per_node 8 pretrain_gpt.py",
+                        "torchrun --nproc_per_node 8 ${DIST_ARGS[@]} pretrain_gpt.py",
+                        "torchrun --nproc_per_node=8 --standalone $EXTRA -m pretrain_gpt",
+                        "srun " + run_it, "/usr/bin/mpirun -np 2 " + run_it, "#SBATCH --job-name=x\n" + run_it,
+                        "export PET_NNODES=$NODES\n" + run_it, "export PET_NNODES=many\n" + run_it):
+            with self.subTest(command):
+                self.assertIsNone(self.gpus(command))
+        self.assertEqual(self.gpus("export PET_NNODES=4\n" + run_it), 32)
+        self.assertEqual(self.gpus("PET_NNODES=2:4 " + run_it), 32)
+        # The command says more than its environment, and these values hide no number of nodes.
+        self.assertEqual(self.gpus("export PET_NNODES=4\ntorchrun --nnodes 2 --nproc_per_node 8 pretrain_gpt.py"), 16)
+        self.assertEqual(self.gpus("torchrun --master_addr $ADDR --nproc_per_node 8 $DIR/pretrain_gpt.py $MORE"), 8)
+        done = run("import", "-", input="torchrun $EXTRA --nproc_per_node 8 pretrain_gpt.py" + self.OPTIONS)
+        self.assertIn("the number of GPUs hangs on $EXTRA, which the script does not set; give it with --define "
+                      "EXTRA=VALUE, or --gpus N", done.stderr)
 
 
 class Export(unittest.TestCase):
