@@ -522,7 +522,8 @@ eval $CMD
         self.assertFalse([key for key in tree["plan"] if key.startswith("expert")])
         self.assertNotIn("Unknown", said)
         self.assertNotIn("Not supported", said)
-        self.assertIn("Without effect on step time and memory: --moe-loss-coeff, --moe-train-capacity-factor", said)
+        self.assertIn("Without effect on step time and memory: --moe-expert-parallel-size, --moe-loss-coeff, "
+                      "--moe-train-capacity-factor", said)
         self.assert_legal()
 
     def test_experts_of_megatron_deepspeed(self):
