@@ -450,7 +450,7 @@ void StageLowering::emit_optimizer() {
     pass = measured_pass("optimizer", pass, program::Cause::kOptimizer, program::KernelKind::kOptimizer,
                          measured);
   }
-  emit_.emit(emit_.register_pass(std::move(pass)));
+  emit_.emit(emit_.register_pass(pass));
   buffers.end();
 }
 
