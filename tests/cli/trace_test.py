@@ -301,9 +301,12 @@ class BadInput(Files):
 
     @unittest.skipUnless(os.path.exists("/dev/full"), "needs /dev/full")
     def test_a_full_disk(self):
-        done = self.expect(1, "trainsim: error: can't write the result to '/dev/full': No space left on device\n",
-                           "--trace", "/dev/full", "-o", str(self.folder / "result.txt"))
-        self.assertEqual(done.stdout, "")
+        # The result comes first.
+        result = self.folder / "result.txt"
+        done = run(str(self.config), "-q", "--trace", "/dev/full", "-o", str(result))
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (1, "", "trainsim: error: can't write the result to "
+                                                                              "'/dev/full': No space left on device\n"))
+        self.assertIn("step time", result.read_text(encoding="utf-8"))
 
     def test_bad_configurations_leave_nothing(self):
         done = run(str(self.config), "-q", "--trace", str(self.file), "--set", "plan.tensor_parallel=3")
