@@ -8,4 +8,7 @@ namespace trainsim {
 /// there are values.
 double quantile(std::vector<double> values, double share);
 
+/// Share of the values on either side of an interval that holds 90 % of them.
+inline constexpr double kIntervalTail = 0.05;
+
 }  // namespace trainsim

@@ -5,6 +5,7 @@
 
 #include "sim/base/diagnostics.hpp"
 #include "sim/base/spelling.hpp"
+#include "sim/cli/command_text.hpp"
 #include "sim/cli/worker_pool.hpp"
 
 namespace trainsim::cli {
@@ -104,6 +105,12 @@ void add_uncertainty(Options& options, UncertaintyChoice& choice, const std::str
       .value("N")
       .within(0, 2147483647)
       .needs(flag);
+}
+
+void add_to(CommandText& text, const UncertaintyChoice& choice) {
+  if (!choice.wanted) return;
+  text.flag("--uncertainty", true).option("--samples", std::to_string(choice.samples));
+  text.option("--seed", std::to_string(choice.seed));
 }
 
 }  // namespace trainsim::cli

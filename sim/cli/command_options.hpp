@@ -8,6 +8,8 @@
 
 namespace trainsim::cli {
 
+class CommandText;
+
 /// Output formats.
 enum class Format { kText, kJson, kCsv, kMarkdown, kJsonLines };
 
@@ -56,5 +58,7 @@ struct UncertaintyChoice {
 
 /// --uncertainty, which does what `help` says, with --samples and --seed.
 void add_uncertainty(Options& options, UncertaintyChoice& choice, const std::string& help);
+/// The same as they were given.
+void add_to(CommandText& text, const UncertaintyChoice& choice);
 
 }  // namespace trainsim::cli

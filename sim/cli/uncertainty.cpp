@@ -21,9 +21,6 @@ namespace {
 
 using config::Constant;
 
-/// Share of the samples that lie below, and above, the interval.
-constexpr double kTail = 0.05;
-
 /// Overrides that set some constants.
 using Sample = std::vector<std::string>;
 
@@ -81,6 +78,20 @@ std::string simulate_sample(const std::string& config, const std::vector<std::st
   return text.data();
 }
 
+/// Step times of so many samples, each simulated in a process of its own.
+std::vector<double> forked_times(std::size_t count, std::size_t workers,
+                                 const std::function<std::string(std::size_t)>& simulate,
+                                 const std::function<void(double)>& progress) {
+  std::vector<double> times(count);
+  std::size_t done = 0;
+  run_forked(count, workers, simulate, [&](std::size_t index, const WorkResult& result) {
+    if (!result.done) throw std::runtime_error("a sample of the constants failed: " + result.text);
+    times[index] = std::stod(result.text);
+    progress(static_cast<double>(++done) / static_cast<double>(count));
+  });
+  return times;
+}
+
 }  // namespace
 
 double triangular(double low, double mode, double high, double uniform) {
@@ -98,24 +109,18 @@ report::Uncertainty relative_uncertainty(const std::string& config, const std::v
   std::copy_if(experiment.constants.begin(), experiment.constants.end(), std::back_inserter(constants),
                [](const Constant& constant) { return constant.varies(); });
   const std::vector<Sample> samples = samples_of(constants, options);
-  std::vector<double> times(samples.size());
-  std::size_t done = 0;
-  run_forked(
+  std::vector<double> times = forked_times(
       samples.size(), options.workers,
       [&](std::size_t index) {
         return simulate_sample(config, overrides, experiment.plan.recompute, samples[index]);
       },
-      [&](std::size_t index, const WorkResult& result) {
-        if (!result.done) throw std::runtime_error("a sample of the constants failed: " + result.text);
-        times[index] = std::stod(result.text);
-        progress(static_cast<double>(++done) / static_cast<double>(samples.size()));
-      });
+      progress);
   const double nominal = times.front();
   for (double& time : times) time /= nominal;
   const auto first = times.begin() + 1;
   const std::vector<double> drawn(first, first + static_cast<std::ptrdiff_t>(options.samples));
   report::Uncertainty result{
-      options.samples, options.seed, quantile(drawn, kTail), quantile(drawn, 1 - kTail), {}};
+      options.samples, options.seed, quantile(drawn, kIntervalTail), quantile(drawn, 1 - kIntervalTail), {}};
   for (std::size_t i = 0; i < constants.size(); ++i) {
     const Constant& constant = constants[i];
     const std::size_t at = 1 + options.samples + 2 * i;
@@ -134,24 +139,20 @@ std::vector<std::vector<double>> sampled_times(const std::vector<SampledConfig>&
                                                const UncertaintyOptions& options,
                                                const std::function<void(double)>& progress) {
   const std::size_t each = options.samples + 1;
-  std::vector<std::vector<double>> times(configs.size(), std::vector<double>(each));
-  std::size_t done = 0;
-  run_forked(
+  const std::vector<double> all = forked_times(
       configs.size() * each, options.workers,
       [&](std::size_t task) {
         const SampledConfig& config = configs[task / each];
         return simulate_sample(config.config, config.overrides, config.recompute,
                                common_sample(config, task % each, options.seed));
       },
-      [&](std::size_t task, const WorkResult& result) {
-        if (!result.done) throw std::runtime_error("a sample of the constants failed: " + result.text);
-        times[task / each][task % each] = std::stod(result.text);
-        progress(static_cast<double>(++done) / static_cast<double>(configs.size() * each));
-      });
-  for (std::vector<double>& of_config : times) {
-    const double nominal = of_config.front();
-    of_config.erase(of_config.begin());
-    for (double& time : of_config) time /= nominal;
+      progress);
+  std::vector<std::vector<double>> times;
+  times.reserve(configs.size());
+  for (auto nominal = all.begin(); nominal != all.end(); nominal += static_cast<std::ptrdiff_t>(each)) {
+    std::vector<double>& of_config =
+        times.emplace_back(nominal + 1, nominal + static_cast<std::ptrdiff_t>(each));
+    for (double& time : of_config) time /= *nominal;
   }
   return times;
 }

@@ -14,8 +14,6 @@ namespace trainsim::report {
 
 namespace {
 
-/// Share of the draws that lie below, and above, an interval.
-constexpr double kTail = 0.05;
 constexpr std::size_t kLabelWidth = 26;
 constexpr std::size_t kColumnWidth = 13;
 constexpr std::size_t kTextWidth = 110;
@@ -212,7 +210,7 @@ DifferenceInterval difference_interval(double share, const std::vector<double>& 
                  [share](double before, double after) { return (1 + share) * after / before - 1; });
   const auto same_way = std::count_if(shares.begin(), shares.end(),
                                       [share](double each) { return share < 0 ? each < 0 : each > 0; });
-  return {shares.size(), seed, quantile(shares, kTail), quantile(shares, 1 - kTail),
+  return {shares.size(), seed, quantile(shares, kIntervalTail), quantile(shares, 1 - kIntervalTail),
           static_cast<std::size_t>(same_way)};
 }
 

@@ -76,10 +76,8 @@ class CompareCommand : public Command {
   void write_page(const report::Comparison& comparison) {
     CommandText command("compare");
     for (const std::string& config : configs_) command.argument(config);
-    command.option("--set", overrides_).flag("--uncertainty", uncertainty_.wanted);
-    if (uncertainty_.wanted)
-      command.option("--samples", std::to_string(uncertainty_.samples))
-          .option("--seed", std::to_string(uncertainty_.seed));
+    command.option("--set", overrides_);
+    add_to(command, uncertainty_);
     report_.write(report::to_html(report::ComparePage{comparison, command.text(), TRAINSIM_VERSION}));
   }
 

@@ -154,10 +154,7 @@ class RunCommand : public Command {
   std::string command() const {
     CommandText text("run");
     text.subject(subject_).option("--fold", fold_ ? "" : "off").flag("--verify-folding", verify_folding_);
-    text.flag("--uncertainty", uncertainty_.wanted);
-    if (uncertainty_.wanted)
-      text.option("--samples", std::to_string(uncertainty_.samples))
-          .option("--seed", std::to_string(uncertainty_.seed));
+    add_to(text, uncertainty_);
     questions_.add_to(text);
     return text.text();
   }
