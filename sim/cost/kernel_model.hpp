@@ -81,6 +81,8 @@ class KernelModel {
   program::Kernel random_stream(std::string name, double bytes) const;
   /// The same for one that puts rows in another order.
   program::Kernel permutation(std::string name, double bytes) const;
+  /// The same for one that writes what it reads in rows by columns.
+  program::Kernel transposition(std::string name, double bytes) const;
   /// The same GPU while a collective runs beside: fewer multiprocessors for compute.
   KernelModel beside_communication() const;
   /// How much longer work of `seconds` takes when collectives run beside it for `communication` seconds: as

@@ -160,7 +160,7 @@ Pass optimizer_pass(const plan::ParallelPlan& plan, const cost::KernelModel& ker
   work.push_back(stream(plan::to_string(plan.optimizer).c_str(), parameters * update, 4));
   if (megatron && copy > 0) work.push_back(stream("parameters from fp32", parameters * (4.0 + copy), 1));
   if (cast > 0) {
-    const double bytes = cast_bytes(plan.fp8.recipe, 2, true, false);
+    const double bytes = cast_bytes(plan.fp8.recipe, 2, false);
     work.push_back(stream("weights to 8 bits", cast * bytes, 1));
   }
   work.push_back(stream("clear gradients", held * gradient, 1));

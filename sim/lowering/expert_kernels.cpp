@@ -75,10 +75,10 @@ Kernels ExpertBook::experts_forward() const {
   const cost::MatmulOutput output = {shapes_.element, false};
   const auto& [in, out] = linears_;
   Kernels kernels = sort();
-  append(kernels, book_.cast_input(received(in.in), false));
+  append(kernels, book_.cast_input(received(in.in), CastFrom::kKernel));
   kernels.push_back(grouped("experts in", {shapes_.local, rows(), in.out, in.in, in.fp8}, output, in));
   append(kernels, activation_forward());
-  append(kernels, book_.cast_input(received(out.in), false));
+  append(kernels, book_.cast_input(received(out.in), CastFrom::kKernel));
   kernels.push_back(grouped("experts out", {shapes_.local, rows(), out.out, out.in, out.fp8}, output, out));
   append(kernels, sort());
   return kernels;
@@ -87,7 +87,7 @@ Kernels ExpertBook::experts_forward() const {
 Kernels ExpertBook::gradients(const std::string& name, const LinearShape& linear) const {
   const cost::MatmulOutput output = {shapes_.element, false};
   const cost::MatmulShape weight = {shapes_.local, linear.out, linear.in, rows(), linear.fp8};
-  Kernels kernels = book_.cast_gradient(received(linear.out));
+  Kernels kernels = book_.cast_gradient(received(linear.out), CastFrom::kKernel);
   kernels.push_back(grouped(name + ": input gradient",
                             {shapes_.local, rows(), linear.in, linear.out, linear.fp8}, output, linear));
   append(kernels, book_.cast_input_again(received(linear.in)));

@@ -26,18 +26,23 @@ double fp8_element_bytes(Fp8Recipe recipe) {
   return 1.0;
 }
 
-double cast_bytes(Fp8Recipe recipe, int copies, bool at_once, bool at_hand) {
+double largest_bytes(Fp8Recipe recipe, bool at_hand) {
   constexpr double read = 2.0;
-  // Whoever makes the tensor can also find its largest element.
-  const double largest = recipe == Fp8Recipe::kTensorwise && !at_hand ? read : 0.0;
-  int reads = at_once ? 1 : copies;
+  return recipe == Fp8Recipe::kTensorwise && !at_hand ? read : 0.0;
+}
+
+double cast_bytes(Fp8Recipe recipe, int copies, bool at_hand) {
   // The scale of a whole tensor is not known until all of it is made.
-  if (at_hand && recipe != Fp8Recipe::kTensorwise) --reads;
-  return largest + reads * read + copies * fp8_element_bytes(recipe);
+  const double read = at_hand && recipe != Fp8Recipe::kTensorwise ? 0.0 : 2.0;
+  return largest_bytes(recipe, at_hand) + read + copies * fp8_element_bytes(recipe);
+}
+
+bool scales_rows(const plan::ParallelPlan& plan) {
+  return plan.uses_fp8() && plan.fp8.recipe == Fp8Recipe::kRowwise;
 }
 
 double gathered_share(const plan::ParallelPlan& plan) {
-  if (!plan.uses_fp8() || plan.fp8.recipe == Fp8Recipe::kRowwise) return 1.0;
+  if (!plan.uses_fp8() || scales_rows(plan)) return 1.0;
   return fp8_element_bytes(plan.fp8.recipe) / static_cast<double>(plan.element_bytes());
 }
 

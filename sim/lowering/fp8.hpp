@@ -15,11 +15,17 @@ struct Operation;
 /// with mxfp8, one of 4 bytes for each 128 with blockwise; the others have too few to count.
 double fp8_element_bytes(plan::Fp8Recipe recipe);
 
-/// Bytes for each element that making 8-bit copies of a bf16 tensor moves: each copy is written, the tensor
-/// is read for it, and before that for the largest element where the scale is that of the whole tensor.
-/// Kernels of Transformer Engine (`at_once`) read it once for both copies; a compiler that has just made the
-/// tensor (`at_hand`) need not read it again for the first.
-double cast_bytes(plan::Fp8Recipe recipe, int copies, bool at_once, bool at_hand);
+/// Bytes for each element of a bf16 tensor that finding its largest one moves, where the scale is that of the
+/// whole tensor. Whoever has just made the tensor (`at_hand`) finds it then.
+double largest_bytes(plan::Fp8Recipe recipe, bool at_hand);
+
+/// Bytes for each element that a kernel moves which makes 8-bit copies of a bf16 tensor: each copy is
+/// written, the tensor is read, and before that for its largest element. A compiler that has just made it
+/// (`at_hand`) need not read it again, if scales are known by then.
+double cast_bytes(plan::Fp8Recipe recipe, int copies, bool at_hand);
+
+/// Whether every row has a scale of its own (torchao's `rowwise`).
+bool scales_rows(const plan::ParallelPlan& plan);
 
 /// Bytes of gathered activations (sequence parallelism) relative to compute precision: they are cast before
 /// they are sent, but for scales of rows, with which torchao gathers first.

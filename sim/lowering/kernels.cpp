@@ -128,7 +128,7 @@ Kernels KernelBook::latent_forward() const {
   Kernels kernels;
   for (std::size_t i = 0; i < linears.size(); ++i) {
     if (linears[i].out == 0) continue;
-    kernels = joined(std::move(kernels), cast_input(latent_inputs(linears[i]), false));
+    kernels = joined(std::move(kernels), cast_input(latent_inputs(linears[i]), CastFrom::kKernel));
     kernels = joined(std::move(kernels), linear(names[i], linears[i]));
     // Latents are normalised.
     if (i % 2 == 0) kernels.push_back(pass("norm of a latent", latent_elements(linears[i]), 4.5));
@@ -278,11 +278,12 @@ program::Kernel KernelBook::multiply(const char* name, const LinearShape& shape)
 }
 
 Kernels KernelBook::input_gradient(const char* name, const LinearShape& shape, Seconds communication) const {
-  Kernels kernels = cast_weight(shape);
+  Kernels kernels = cast_weight(shape, true);
   kernels.push_back(kernels_.matmul_beside(std::string(name) + ": input gradient",
                                            {1, shapes_.tokens, shape.in, shape.out, shape.fp8},
                                            {shapes_.element, false}, communication));
-  return kernels;
+  const auto elements = static_cast<double>(shapes_.tokens * shape.in * shape.modules);
+  return joined(std::move(kernels), rescaled(shape, elements));
 }
 
 Kernels KernelBook::weight_gradient(const char* name, const LinearShape& linear,
@@ -294,12 +295,15 @@ Kernels KernelBook::weight_gradient(const char* name, const LinearShape& linear,
   }
   // The product is read once more, and added to what is there.
   const double bytes = kernels_.element_bytes() + 2.0 * static_cast<double>(plan_.gradient_bytes);
-  return {kernels_.matmul_beside(multiply, shape, {shapes_.element, false}, communication),
-          kernels_.stream("gradient accumulation", static_cast<double>(linear.in * linear.out) * bytes)};
+  const auto elements = static_cast<double>(linear.in * linear.out);
+  Kernels kernels = {kernels_.matmul_beside(multiply, shape, {shapes_.element, false}, communication)};
+  kernels = joined(std::move(kernels), rescaled(linear, elements));
+  kernels.push_back(kernels_.stream("gradient accumulation", elements * bytes));
+  return kernels;
 }
 
 Kernels KernelBook::linear(const char* name, const LinearShape& shape) const {
-  Kernels kernels = cast_weight(shape);
+  Kernels kernels = cast_weight(shape, false);
   kernels.push_back(multiply(name, shape));
   if (!shape.adapted) return kernels;
   const std::int64_t rank = plan_.lora.rank;

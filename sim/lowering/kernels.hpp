@@ -13,6 +13,10 @@ namespace trainsim::lowering {
 /// Kernels of a list, in order.
 using Kernels = std::vector<program::Kernel>;
 
+/// Who made what is cast to 8 bits just before: a norm, another kernel of this rank, or other ranks, from
+/// whom it was gathered.
+enum class CastFrom { kNorm, kKernel, kRanks };
+
 /// One list behind the other.
 Kernels joined(Kernels first, const Kernels& second);
 
@@ -78,12 +82,13 @@ class KernelBook {
   Kernels input_gradient(const char* name, const LinearShape& shape, Seconds communication = 0) const;
   Kernels weight_gradient(const char* name, const LinearShape& shape, Seconds communication = 0) const;
   /// Makes 8-bit copies of so many elements of a linear layer's input, or of its output's gradient, one for
-  /// each multiply that takes them; nothing without fp8. A norm that is `fused` with the linear layer behind
-  /// it puts out 8 bits itself, where scales are known or of few elements.
-  Kernels cast_input(double elements, bool behind_norm) const;
-  Kernels cast_gradient(double elements) const;
+  /// each multiply that takes them; nothing without fp8. A norm of Transformer Engine puts out 8 bits itself,
+  /// where scales are known or of few elements. With scales of rows each of the layer's `modules` makes its
+  /// own.
+  Kernels cast_input(double elements, CastFrom from, std::int64_t modules = 1) const;
+  Kernels cast_gradient(double elements, CastFrom from = CastFrom::kKernel) const;
   /// The copy of an input for the weight's gradient, where the input itself was kept.
-  Kernels cast_input_again(double elements) const;
+  Kernels cast_input_again(double elements, std::int64_t modules = 1) const;
   /// Gradients of what is trained of a layer's linear: its weight, its adapter (whose share of the input
   /// gradient is here, too), or nothing.
   Kernels trained_gradients(const char* name, const LinearShape& shape, Seconds communication = 0) const;
@@ -98,8 +103,12 @@ class KernelBook {
   program::Kernel pass(const char* name, double elements, double bytes_per_element, int launches = 1) const;
   /// The multiply of a linear layer.
   program::Kernel multiply(const char* name, const LinearShape& shape) const;
-  /// Casts the weight to 8 bits, if it is done each time.
-  Kernels cast_weight(const LinearShape& shape) const;
+  /// Casts the weight to 8 bits, if it is done each time: for forward, or for the input's gradient.
+  Kernels cast_weight(const LinearShape& shape, bool backward) const;
+  /// torchao's copy of so many elements for a multiply along their columns.
+  Kernels column_copy(double elements) const;
+  /// Scales of rows are multiplied onto what backward's multiplies put out, in a kernel of its own.
+  Kernels rescaled(const LinearShape& shape, double elements) const;
   program::Kernel random_pass(const char* name, double elements, double bytes_per_element) const;
   cost::AttentionShape attention_shape() const;
   Kernels standard_core_forward() const;

@@ -69,13 +69,18 @@ class LayerBuilder {
   /// Elements of a residual-stream tensor that are cast: this rank's share before it is gathered, or all of
   /// them afterwards.
   double cast_elements() const {
-    const bool after = plan_.fp8.recipe == plan::Fp8Recipe::kRowwise;
-    return static_cast<double>(after ? shapes_.tokens * shapes_.hidden : shapes_.residual_elements);
+    return static_cast<double>(scales_rows(plan_) ? shapes_.tokens * shapes_.hidden
+                                                  : shapes_.residual_elements);
+  }
+  /// Where a residual-stream tensor comes from when it is cast.
+  CastFrom cast_from(bool behind_norm) const {
+    if (scales_rows(plan_) && shapes_.sequence_parallel) return CastFrom::kRanks;
+    return behind_norm ? CastFrom::kNorm : CastFrom::kKernel;
   }
   /// Before a row-parallel layer's backward: its output's gradient is cast, and gathered with sequence
   /// parallelism.
   void gather_gradient(Pass& pass) const {
-    add_cast(pass, Cause::kBackward, book_.cast_gradient(cast_elements()));
+    add_cast(pass, Cause::kBackward, book_.cast_gradient(cast_elements(), cast_from(false)));
     gather_input(pass);
   }
   /// After a row-parallel layer: partial sums are reduced, and scattered with sequence parallelism.
@@ -108,13 +113,14 @@ class LayerBuilder {
 Pass LayerBuilder::forward() const {
   Pass pass;
   add_compute(pass, "norm", Cause::kForward, book_.norm_forward());
-  if (!has_latents()) add_cast(pass, Cause::kForward, book_.cast_input(cast_elements(), true));
+  if (!has_latents())
+    add_cast(pass, Cause::kForward, book_.cast_input(cast_elements(), cast_from(true), qkv().modules));
   gather_input(pass);
   const Kernels projected =
       has_latents() ? book_.latent_forward() : joined(book_.linear("qkv", qkv()), book_.rotary());
   const auto heads = static_cast<double>(shapes_.tokens * shapes_.output_width);
-  const Kernels output =
-      joined(book_.cast_input(heads, false), book_.linear("attention output", attention_output()));
+  const Kernels output = joined(book_.cast_input(heads, CastFrom::kKernel),
+                                book_.linear("attention output", attention_output()));
   if (shapes_.context_parallel > 1) {
     add_compute(pass, "attention input", Cause::kForward, projected);
     add_context_attention(pass, book_, plan_.context_communication, Cause::kForward);
@@ -143,11 +149,11 @@ void LayerBuilder::mlp_forward(Pass& pass, Cause cause) const {
 void LayerBuilder::dense_forward(Pass& pass, const char* name, Cause cause) const {
   // A router takes what the norm puts out as well.
   const bool behind_norm = experts_ == nullptr && cause == Cause::kForward;
-  add_cast(pass, cause, book_.cast_input(cast_elements(), behind_norm));
+  add_cast(pass, cause, book_.cast_input(cast_elements(), cast_from(behind_norm), mlp_in().modules));
   gather_input(pass);
   const Kernels inner =
       joined(book_.linear("mlp in", mlp_in()), book_.activation_forward(activation_elements()));
-  const Kernels cast = book_.cast_input(activation_elements(), false);
+  const Kernels cast = book_.cast_input(activation_elements(), CastFrom::kKernel);
   add_compute(pass, name, cause, joined(joined(inner, cast), book_.linear("mlp out", mlp_out())));
   reduce_output(pass);
 }
@@ -180,9 +186,9 @@ void LayerBuilder::column_parallel_backward(Pass& pass, const char* name, const 
                      book_.input_gradient(name, linear, inputs)));
   if (shapes_.sequence_parallel) add_join(pass);
   add_start(pass, reduction(), bytes_);
-  add_compute(
-      pass, std::string(name) + " weight gradient", Cause::kBackward,
-      joined(book_.cast_input_again(cast_elements()), book_.trained_gradients(name, linear, weights)));
+  add_compute(pass, std::string(name) + " weight gradient", Cause::kBackward,
+              joined(book_.cast_input_again(cast_elements(), linear.modules),
+                     book_.trained_gradients(name, linear, weights)));
   add_join(pass);
 }
 

@@ -93,6 +93,8 @@ struct LinearShape {
   bool adapted = false;
   /// Whether its multiplies run in 8 bits.
   bool fp8 = false;
+  /// Modules of its own that PyTorch has for it, one after the other: query, key and value; gate and up.
+  std::int64_t modules = 1;
 };
 /// Those of a layer: qkv, attention output, MLP in (both inputs of a gated one), MLP out. Where there are
 /// experts, the MLP is that of the shared ones, of width 0 if there are none. Latent attention has no qkv

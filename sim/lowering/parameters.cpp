@@ -10,17 +10,19 @@ std::array<LinearShape, 4> layer_linears(const model::ModelSpec& model, const pl
   const bool attention = plan.lora.active() && plan.lora.attention;
   const bool mlp = plan.lora.active() && plan.lora.mlp;
   const bool latent = model.latent.active();
+  const bool apart = plan.framework != plan::Framework::kMegatron;
   const LinearShape qkv = {shapes.hidden, latent ? 0 : shapes.query_width + 2 * shapes.key_value_width,
-                           attention, plan.uses_fp8()};
+                           attention, plan.uses_fp8(), apart ? 3 : 1};
   const LinearShape output = {shapes.output_width, shapes.hidden, attention, plan.uses_fp8()};
   if (kind == model::LayerKind::kExpert) {
     const auto [in, out] = shared_expert_linears(model, plan);
     return {{qkv, output, in, out}};
   }
-  return {{qkv,
-           output,
-           {shapes.hidden, shapes.mlp_inputs * shapes.ffn, mlp, plan.uses_fp8()},
-           {shapes.ffn, shapes.hidden, mlp, plan.uses_fp8()}}};
+  return {
+      {qkv,
+       output,
+       {shapes.hidden, shapes.mlp_inputs * shapes.ffn, mlp, plan.uses_fp8(), apart ? shapes.mlp_inputs : 1},
+       {shapes.ffn, shapes.hidden, mlp, plan.uses_fp8()}}};
 }
 
 std::vector<LinearShape> latent_linears(const model::ModelSpec& model, const plan::ParallelPlan& plan) {

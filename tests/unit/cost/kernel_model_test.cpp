@@ -162,6 +162,16 @@ TEST(Stream, PutsRowsInAnotherOrderAtARateOfItsOwn) {
   EXPECT_NEAR(model_of(gpu).permutation("permute", 1e6).seconds, 2 * kMillisecond, kTight);
 }
 
+/// 1.4 TB/s where other kernels reach 2.2 (github.com/pytorch/pytorch/issues/133242).
+TEST(Stream, WritesByColumnsMoreSlowly) {
+  hardware::GpuSpec gpu = toy_gpu();
+  gpu.memory_bandwidth = 2.2e12;
+  gpu.memory_efficiency = 1.0;
+  const program::Kernel kernel = model_of(gpu).transposition("transpose", 1.4e9);
+  EXPECT_NEAR(kernel.seconds, kMillisecond, kTight);
+  EXPECT_EQ(kernel.bytes, 1.4e9);
+}
+
 TEST(Matmul, PaysTheKernelOverheadOnce) {
   hardware::GpuSpec gpu = toy_gpu();
   gpu.kernel_overhead = 3e-6;

@@ -60,12 +60,16 @@ std::vector<program::Kernel> kernels_of(const Pass& pass, const std::string& nam
   return found;
 }
 
-/// Bytes that casts of a pass move, divided by s b h, in order.
-std::vector<double> casts_of(const Pass& pass) {
+/// Bytes that kernels of a pass with a name move, divided by s b h, in order.
+std::vector<double> moved_by(const Pass& pass, const std::string& name) {
   std::vector<double> bytes;
-  for (const program::Kernel& kernel : kernels_of(pass, "cast to 8 bits"))
+  for (const program::Kernel& kernel : kernels_of(pass, name))
     bytes.push_back(kernel.bytes / static_cast<double>(kSbh));
   return bytes;
+}
+
+std::vector<double> casts_of(const Pass& pass) {
+  return moved_by(pass, "cast to 8 bits");
 }
 
 LayerPasses passes_of(const ParallelPlan& plan) {
@@ -77,14 +81,13 @@ using Bytes64 = std::vector<double>;
 TEST(Fp8, CopiesMoveWhatTheyReadAndWrite) {
   // One read, two copies; the whole tensor once more where its largest element is looked for; scales of
   // blocks.
-  EXPECT_DOUBLE_EQ(cast_bytes(Fp8Recipe::kDelayed, 2, true, false), 2 + 2);
-  EXPECT_DOUBLE_EQ(cast_bytes(Fp8Recipe::kTensorwise, 2, true, false), 2 + 2 + 2);
-  EXPECT_DOUBLE_EQ(cast_bytes(Fp8Recipe::kMxfp8, 2, true, false), 2 + 2 * (1 + 1.0 / 32));
-  EXPECT_DOUBLE_EQ(cast_bytes(Fp8Recipe::kBlockwise, 2, true, false), 2 + 2 * (1 + 4.0 / 128));
-  // One after the other; and while the tensor is made.
-  EXPECT_DOUBLE_EQ(cast_bytes(Fp8Recipe::kRowwise, 2, false, false), 2 * (2 + 1));
-  EXPECT_DOUBLE_EQ(cast_bytes(Fp8Recipe::kRowwise, 1, true, true), 1);
-  EXPECT_DOUBLE_EQ(cast_bytes(Fp8Recipe::kTensorwise, 1, true, true), 2 + 1);
+  EXPECT_DOUBLE_EQ(cast_bytes(Fp8Recipe::kDelayed, 2, false), 2 + 2);
+  EXPECT_DOUBLE_EQ(cast_bytes(Fp8Recipe::kTensorwise, 2, false), 2 + 2 + 2);
+  EXPECT_DOUBLE_EQ(cast_bytes(Fp8Recipe::kMxfp8, 2, false), 2 + 2 * (1 + 1.0 / 32));
+  EXPECT_DOUBLE_EQ(cast_bytes(Fp8Recipe::kBlockwise, 2, false), 2 + 2 * (1 + 4.0 / 128));
+  // While the tensor is made.
+  EXPECT_DOUBLE_EQ(cast_bytes(Fp8Recipe::kRowwise, 1, true), 1);
+  EXPECT_DOUBLE_EQ(cast_bytes(Fp8Recipe::kTensorwise, 1, true), 2 + 1);
 }
 
 TEST(Fp8, NormsOfTransformerEngineCastThemselves) {
@@ -97,11 +100,54 @@ TEST(Fp8, NormsOfTransformerEngineCastThemselves) {
 }
 
 TEST(Fp8, OthersCastInputsAgainForWeightGradients) {
+  ParallelPlan plan = fp8_plan({}, Fp8Recipe::kTensorwise);
+  plan.transformer_engine = false;
+  EXPECT_EQ(casts_of(passes_of(plan).forward), (Bytes64{5, 5, 5, 5 * 4}));
+  // Each gradient in rows (5 bytes: read twice) and in columns (3), each input in columns, after it was read
+  // for its largest element (2): of MLP out, MLP in, output projection and qkv.
+  EXPECT_EQ(casts_of(passes_of(plan).backward),
+            (Bytes64{5, 3, 2 * 4, 3 * 4, 5 * 4, 3 * 4, 2, 3, 5, 3, 2, 3, 5 * 3, 3 * 3, 2, 3}));
+  EXPECT_TRUE(moved_by(passes_of(plan).backward, "transpose").empty());
+}
+
+/// torchao's roofline (torchao/testing/training/roofline_utils.py): columns are cast from a copy in bf16 that
+/// is turned round.
+TEST(Fp8, ScalesOfRowsTurnTensorsRoundInBf16First) {
   ParallelPlan plan = fp8_plan({}, Fp8Recipe::kRowwise);
   plan.transformer_engine = false;
   EXPECT_EQ(casts_of(passes_of(plan).forward), (Bytes64{3, 3, 3, 3 * 4}));
-  // Each gradient twice (6 bytes) and each input once, of MLP out, MLP in, output projection and qkv.
-  EXPECT_EQ(casts_of(passes_of(plan).backward), (Bytes64{6, 3 * 4, 6 * 4, 3, 6, 3, 6 * 3, 3}));
+  EXPECT_EQ(casts_of(passes_of(plan).backward),
+            (Bytes64{3, 3, 3 * 4, 3 * 4, 3 * 4, 3, 3, 3, 3, 3 * 3, 3 * 3, 3}));
+  // Gradient and input of MLP out (4 h), MLP in, output projection, qkv (3 h).
+  EXPECT_EQ(moved_by(passes_of(plan).backward, "transpose"), (Bytes64{4, 4 * 4, 4 * 4, 4, 4, 4, 4 * 3, 4}));
+}
+
+/// What backward's multiplies put out is read and written once more: inputs' gradients of s b h, and of 4 s b
+/// h for MLP out; weights' gradients.
+TEST(Fp8, ScalesOfRowsAreMultipliedAfterwardsInBackward) {
+  ParallelPlan plan = fp8_plan({}, Fp8Recipe::kRowwise);
+  plan.transformer_engine = plan.gradient_accumulation_fusion = false;
+  const double square = static_cast<double>(kHidden * kHidden) / static_cast<double>(kSbh);
+  EXPECT_TRUE(moved_by(passes_of(plan).forward, "scales of rows").empty());
+  EXPECT_EQ(moved_by(passes_of(plan).backward, "scales of rows"),
+            (Bytes64{4 * 4, 4 * 4 * square, 4, 4 * 4 * square, 4, 4 * square, 4, 4 * 3 * square}));
+  plan.fp8.recipe = Fp8Recipe::kTensorwise;
+  EXPECT_TRUE(moved_by(passes_of(plan).backward, "scales of rows").empty());
+}
+
+/// Each module of PyTorch's makes copies of its own: query, key and value share an input.
+TEST(Fp8, ScalesOfRowsAreMadeByEachModule) {
+  ParallelPlan plan = fp8_plan({1, 1, 1, 2}, Fp8Recipe::kRowwise);
+  plan.sharding = plan::Sharding::kZero3;
+  plan.framework = plan::Framework::kFsdp;
+  plan.transformer_engine = false;
+  const std::vector<double> inputs = moved_by(passes_of(plan).forward, "cast to 8 bits");
+  EXPECT_EQ(std::vector<double>(inputs.begin(), inputs.begin() + 3), (Bytes64{3, 3, 3}));
+  // Gradients and inputs as above, the input of qkv three times, and weights (12 h^2 in all).
+  double transposed = 0;
+  for (const double bytes : moved_by(passes_of(plan).backward, "transpose")) transposed += bytes;
+  const double weights = static_cast<double>(kLayerWeights) / static_cast<double>(kSbh);
+  EXPECT_DOUBLE_EQ(transposed, 4 * (1 + 4 + 4 + 1 + 1 + 1 + 3 + 3) + 4 * weights);
 }
 
 TEST(Fp8, IsOfLinearLayersAlone) {
