@@ -60,8 +60,9 @@ Kernels KernelBook::norm_forward() const {
   const auto n = static_cast<double>(shapes_.residual_elements);
   const bool unfused = plan_.fusion == plan::Fusion::kNone;
   if (unfused && model_.normalization == model::Normalization::kRmsNorm) {
-    // Without a fused kernel RMSNorm is square, mean, rsqrt, two multiplies and casts.
-    return {pass("norm", n, 22.0, 6)};
+    // Operator by operator in fp32: cast (2+4), square (4+4), mean (4), epsilon and root of a row, product
+    // (4+4), cast (4+2), weight (2+2).
+    return {pass("norm", n, 36.0, 8)};
   }
   return {pass("norm", n, plan_.persistent_norm || unfused ? 4.5 : 6.2)};
 }
@@ -71,8 +72,10 @@ Kernels KernelBook::norm_backward() const {
   if (plan_.fusion == plan::Fusion::kNone) {
     // PyTorch's LayerNorm: input gradient and weight gradients each read x and dy; one writes dx; a third
     // kernel sums partial weight gradients.
+    // RMSNorm's operators backwards: weight (2+2; its gradient 4+2 and 2), cast (2+4), product (4+4; the root's
+    // gradient 8+4 and 4), square (three of 4+4), sum of both (8+4), cast (4+2).
     const bool rms = model_.normalization == model::Normalization::kRmsNorm;
-    return {rms ? pass("norm backward", n, 40.0, 10) : pass("norm backward", n, 10.0, 3)};
+    return {rms ? pass("norm backward", n, 84.0, 18) : pass("norm backward", n, 10.0, 3)};
   }
   return {plan_.persistent_norm ? pass("norm backward", n, 7.2, 2) : pass("norm backward", n, 14.7, 3)};
 }
@@ -160,7 +163,8 @@ Kernels KernelBook::rotary() const {
   if (model_.position_embedding != model::PositionEmbedding::kRotary) return {};
   const auto n = static_cast<double>(shapes_.tokens * (shapes_.query_width + shapes_.key_value_width));
   const bool fused = plan_.fusion != plan::Fusion::kNone;
-  return {pass("rotary", n, fused ? 4.0 : 16.0, fused ? 2 : 8)};
+  // Operator by operator: by cosine (2+2), half turned (1+1) and put together (2+2), by sine (2+2), sum (4+2).
+  return {pass("rotary", n, fused ? 4.0 : 20.0, fused ? 2 : 10)};
 }
 
 Kernels KernelBook::attention_core_forward() const {
