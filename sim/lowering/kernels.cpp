@@ -72,8 +72,8 @@ Kernels KernelBook::norm_backward() const {
   if (plan_.fusion == plan::Fusion::kNone) {
     // PyTorch's LayerNorm: input gradient and weight gradients each read x and dy; one writes dx; a third
     // kernel sums partial weight gradients.
-    // RMSNorm's operators backwards: weight (2+2; its gradient 4+2 and 2), cast (2+4), product (4+4; the root's
-    // gradient 8+4 and 4), square (three of 4+4), sum of both (8+4), cast (4+2).
+    // RMSNorm's operators backwards: weight (2+2; its gradient 4+2 and 2), cast (2+4), product (4+4; the
+    // root's gradient 8+4 and 4), square (three of 4+4), sum of both (8+4), cast (4+2).
     const bool rms = model_.normalization == model::Normalization::kRmsNorm;
     return {rms ? pass("norm backward", n, 84.0, 18) : pass("norm backward", n, 10.0, 3)};
   }
@@ -163,7 +163,8 @@ Kernels KernelBook::rotary() const {
   if (model_.position_embedding != model::PositionEmbedding::kRotary) return {};
   const auto n = static_cast<double>(shapes_.tokens * (shapes_.query_width + shapes_.key_value_width));
   const bool fused = plan_.fusion != plan::Fusion::kNone;
-  // Operator by operator: by cosine (2+2), half turned (1+1) and put together (2+2), by sine (2+2), sum (4+2).
+  // Operator by operator: by cosine (2+2), half turned (1+1) and put together (2+2), by sine (2+2), sum
+  // (4+2).
   return {pass("rotary", n, fused ? 4.0 : 20.0, fused ? 2 : 10)};
 }
 

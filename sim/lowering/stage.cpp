@@ -136,6 +136,7 @@ void StageLowering::lower() {
 }
 
 void StageLowering::emit_state() {
+  emit_.make_first(initial_weights(context_.model, context_.plan, stage_));
   for (const StateTensor& tensor : state_tensors(context_.model, context_.plan, stage_)) {
     if (tensor.place != StatePlace::kDevice) continue;
     const std::uint32_t id = emit_.tensor(tensor.name);

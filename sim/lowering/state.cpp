@@ -230,9 +230,17 @@ void add_fp8_weights(StateList& state, const plan::ParallelPlan& plan, std::int6
   state.add_bytes("weights in 8 bits", MemoryCategory::kParameters, std::llround(bytes));
 }
 
-void add_masters(StateList& state, const Owned& shared, const Owned& experts) {
-  state.add_shard("master parameters", shared, 4.0);
-  state.add_shard("master parameters of experts", experts, 4.0);
+/// Megatron-LM makes one of each weight, or of the rank's piece of it; DeepSpeed has all of them in one.
+void add_masters(StateList& state, const plan::ParallelPlan& plan, const Owned& owned,
+                 const std::string& name) {
+  if (plan.framework != Framework::kMegatron) {
+    state.add_shard(name, owned, 4.0);
+    return;
+  }
+  int part = 0;
+  for (const std::int64_t piece : shard_pieces(plan, owned)) {
+    state.add_bytes(name + ", part " + std::to_string(++part), MemoryCategory::kOptimizerState, 4 * piece);
+  }
 }
 
 }  // namespace
@@ -266,7 +274,10 @@ std::vector<StateTensor> state_tensors(const model::ModelSpec& model, const plan
     add_fp8_weights(state, plan, low.total() + fp8_copied_parameters(model, plan, stage));
     add_gradients(state, plan, trained);
     state.put(plan.offload.optimizer);
-    if (!fp32) add_masters(state, shared, experts);
+    if (!fp32) {
+      add_masters(state, plan, shared, "master parameters");
+      add_masters(state, plan, experts, "master parameters of experts");
+    }
   }
   state.put(plan.offload.optimizer);
   add_moments(state, plan, shared, "optimizer moments");
@@ -283,6 +294,17 @@ std::vector<StateTensor> state_tensors(const model::ModelSpec& model, const plan
                     stand_in_bytes(model, plan, stage), true);
   }
   return state.take();
+}
+
+std::vector<Bytes> initial_weights(const model::ModelSpec& model, const plan::ParallelPlan& plan,
+                                   std::int64_t stage) {
+  const bool buffer = plan.framework == Framework::kMegatron && plan.sharding != Sharding::kNone;
+  if (!buffer || plan.lora.active() || plan.fp8.parameters) return {};
+  std::vector<Bytes> bytes;
+  for (const Owned& owned : {shared_weights(model, plan, stage), expert_weights(model, plan, stage)}) {
+    for (const std::int64_t weight : owned.weights) bytes.push_back(weight * plan.element_bytes());
+  }
+  return bytes;
 }
 
 Bytes host_state_bytes(const model::ModelSpec& model, const plan::ParallelPlan& plan, std::int64_t stage) {

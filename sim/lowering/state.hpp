@@ -38,9 +38,15 @@ Owned expert_weights(const model::ModelSpec& model, const plan::ParallelPlan& pl
 
 /// Parameters, gradients, optimizer state and permanent buffers of a rank of a stage, on the device or where
 /// they are offloaded to, as the plan's framework and sharding keep them (docs/modelling.md, "State"). The
-/// moments are tensors by weight, which is what the caching allocator has to find room for.
+/// moments, and Megatron-LM's master parameters, are tensors by weight, which is what the caching allocator
+/// has to find room for.
 std::vector<StateTensor> state_tensors(const model::ModelSpec& model, const plan::ParallelPlan& plan,
                                        std::int64_t stage);
+
+/// Bytes of each weight of a rank of a stage as Megatron-LM makes it, before its distributed optimizer copies
+/// all of them to one buffer (`param_and_grad_buffer.py`); none where there is no such buffer.
+std::vector<Bytes> initial_weights(const model::ModelSpec& model, const plan::ParallelPlan& plan,
+                                   std::int64_t stage);
 
 /// Host memory that the offloaded state of a rank of a stage takes.
 Bytes host_state_bytes(const model::ModelSpec& model, const plan::ParallelPlan& plan, std::int64_t stage);

@@ -10,6 +10,7 @@
 namespace trainsim::memory {
 
 using program::Instruction;
+using program::MemoryCategory;
 using program::Opcode;
 using program::Program;
 using program::Stream;
@@ -69,6 +70,12 @@ class Replay {
     skip_to_ = all_alike(program) ? last + 1 - ends : 0;
   }
 
+  /// Weights as they are first made; they are copied when there is room for parameters and gradients.
+  void allocate_initial_weights() {
+    for (const Bytes bytes : program_.initial_weights)
+      initial_.push_back(allocator_.allocate(bytes, Pool::kMain));
+  }
+
   /// One step; `state` is allocated before its first slot, and only if `with_state`.
   void step(bool with_state) {
     bool skipped = false;
@@ -76,13 +83,19 @@ class Replay {
     for (const Instruction& instruction : program_.stream(Stream::kCompute)) {
       if (instruction.op == Opcode::kSlotBegin) {
         begun = true;
+        free_initial_weights();
         const std::int32_t micro_batch = program_.slots[instruction.id].micro_batch;
         skipped = micro_batch >= skip_from_ && micro_batch < skip_to_;
       }
       const bool memory = instruction.op == Opcode::kAllocate || instruction.op == Opcode::kFree;
       // State stays from the first step on.
       const bool again = !begun && !with_state;
-      if ((memory && !skipped && !again && !(is_late(instruction.id))) || !memory) follow(instruction);
+      if (memory && (skipped || again || is_late(instruction.id))) continue;
+      if (!begun && memory && instruction.memory == MemoryCategory::kOptimizerState) {
+        make_master(instruction);
+      } else {
+        follow(instruction);
+      }
       if (instruction.op == Opcode::kSlotEnd) skipped = false;
     }
   }
@@ -95,6 +108,19 @@ class Replay {
   }
 
  private:
+  void free_initial_weights() {
+    for (const CachingAllocator::Block block : initial_) allocator_.free(block);
+    initial_.clear();
+  }
+  /// A master parameter is made of a copy in compute precision, which is then dropped
+  /// (`distrib_optimizer.py`).
+  void make_master(const Instruction& master) {
+    free_initial_weights();
+    if (program_.initial_weights.empty()) return follow(master);
+    const auto copy = allocator_.allocate(static_cast<Bytes>(master.amount / 2), Pool::kMain);
+    follow(master);
+    allocator_.free(copy);
+  }
   bool is_late(std::uint32_t tensor) const { return late_[tensor]; }
   void follow(const Instruction& instruction) {
     live_.follow(
@@ -111,6 +137,7 @@ class Replay {
   LiveSet<CachingAllocator::Block> live_;
   std::vector<bool> late_;
   std::vector<bool> side_;
+  std::vector<CachingAllocator::Block> initial_;
   std::int32_t skip_from_ = 0;
   std::int32_t skip_to_ = 0;
 };
@@ -120,6 +147,7 @@ class Replay {
 Reservation reserve(const Program& program, Segments segments, Bytes capacity) {
   CachingAllocator allocator(segments, capacity);
   Replay replay(program, allocator);
+  replay.allocate_initial_weights();
   replay.step(true);
   replay.allocate_late_state();
   const std::int64_t first = allocator.retries();

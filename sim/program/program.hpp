@@ -202,6 +202,9 @@ struct Program {
   /// Those that PyTorch allocates on another stream than that of compute, which takes no memory from its
   /// cache.
   std::vector<std::uint32_t> side_tensors;
+  /// Bytes of the weights as the framework first makes them, if it then copies them to a buffer of its own.
+  /// They are gone before the first step, but leave PyTorch's cache cut to their sizes.
+  std::vector<Bytes> initial_weights;
   /// Number of event ids in use, and of messages that this rank receives.
   std::uint32_t events = 0;
   std::uint32_t messages = 0;

@@ -197,11 +197,11 @@ TEST(Fp8, KeepsNothingOfInputsThatAreMadeAgain) {
   EXPECT_EQ(layer_tape(model, plan).kept(), (34 - 4 - 8 - 1) * kSbh + 5 * ass);
 }
 
-/// Bytes of a state tensor; 0 if there is none.
+/// Bytes of a state tensor, or of all its parts; 0 if there is none.
 Bytes state_of(const ParallelPlan& plan, const std::string& name) {
   Bytes bytes = 0;
   for (const StateTensor& tensor : state_tensors(model_of(), plan, 0))
-    bytes += tensor.name == name ? tensor.bytes : 0;
+    bytes += tensor.name == name || tensor.name.starts_with(name + ", part") ? tensor.bytes : 0;
   return bytes;
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <vector>
@@ -87,6 +88,24 @@ TEST(StageMemory, IsFreedExceptForStateByTheEndOfTheStep) {
 
 /// 12 h^2 + 13 h parameters in each of 8 layers, (8192 + 256) h in the embedding and 2 h in the final norm,
 /// tied: with 2-byte gradients the optimizer needs a copy of 4 bytes each, of its shard only under ZeRO-1.
+/// Megatron-LM's distributed optimizer has a buffer that the weights of 2 bytes are copied to: embedding and
+/// head V h (and positions s h), of a layer qkv 3h^2, output h^2, MLP 4h^2 and 4h^2, and all that is small
+/// (13 h of biases and norms' weights) as one.
+TEST(StageMemory, MakesWeightsBeforeTheBufferOfADistributedOptimizer) {
+  ParallelPlan plan = split_plan({1, 1, 1, 2});
+  const model::ModelSpec model = gpt({1});
+  EXPECT_TRUE(programs_of(model, plan).front().initial_weights.empty());
+  plan.sharding = plan::Sharding::kZero1;
+  const std::vector<Bytes> weights = programs_of(model, plan).front().initial_weights;
+  const Bytes square = 2 * kHidden * kHidden;
+  for (const Bytes bytes : {3 * square, square, 4 * square, 2 * 13 * kHidden})
+    EXPECT_NE(std::find(weights.begin(), weights.end(), bytes), weights.end()) << bytes;
+  EXPECT_EQ(std::count(weights.begin(), weights.end(), 4 * square), 2);
+  EXPECT_EQ(std::accumulate(weights.begin(), weights.end(), Bytes{0}), 2 * stage_parameters(model, plan, 0));
+  plan.framework = plan::Framework::kDeepSpeed;
+  EXPECT_TRUE(programs_of(model, plan).front().initial_weights.empty());
+}
+
 TEST(StageMemory, HoldsFp32CopiesOfShortGradientsForTheOptimizer) {
   constexpr std::int64_t kParameters =
       8 * (12 * kHidden * kHidden + 13 * kHidden) + (8192 + 256) * kHidden + 2 * kHidden;

@@ -139,5 +139,44 @@ TEST(Reservation, MakesRoomForStateThatAppearsLate) {
   EXPECT_EQ(held.peak_reserved, 2 * 1024 * 1024);
 }
 
+/// Parameters of 30 MiB, a master parameter of 24 and an activation of 20, in segments of their own.
+Program megatron_like() {
+  constexpr double mib = 1024 * 1024;
+  Step step;
+  Program program = step.program();
+  for (Instruction& instruction : program.stream(Stream::kCompute)) {
+    if (instruction.op != Opcode::kAllocate && instruction.op != Opcode::kFree) continue;
+    instruction.amount = instruction.id == 0 ? 30 * mib : instruction.id == 1 ? 20 * mib : 5;
+  }
+  program.tensors.emplace_back("master");
+  std::vector<Instruction>& stream = program.stream(Stream::kCompute);
+  Instruction master = stream.front();
+  master.id = 3;
+  master.amount = 24 * mib;
+  master.memory = MemoryCategory::kOptimizerState;
+  stream.insert(stream.begin() + 1, master);
+  return program;
+}
+
+/// The weights' first segment (30) stays when they were copied to that of parameters (30). It lends room to
+/// the copy of 12 that the master (24, a segment of its own) is made of, and to one activation; the other, in
+/// flight at the same time, needs one more (20). Blocks of 5 bytes are in one of 2.
+TEST(Reservation, KeepsWhatTheFirstWeightsHaveCut) {
+  constexpr Bytes mib = 1024 * 1024;
+  Program program = megatron_like();
+  EXPECT_EQ(reserve(program, Segments::kFixed).peak_reserved, (30 + 24 + 20 + 20 + 2) * mib);
+  program.initial_weights = {30 * mib};
+  EXPECT_EQ(reserve(program, Segments::kFixed).peak_reserved, (30 + 30 + 24 + 20 + 2) * mib);
+}
+
+/// Masters that fit where the first weights were cut leave pieces: 24 of 30, after the copy of 12.
+TEST(Reservation, MakesMastersWhereTheFirstWeightsWere) {
+  constexpr Bytes mib = 1024 * 1024;
+  Program program = megatron_like();
+  program.initial_weights = {30 * mib, 12 * mib};
+  // The copy takes the segment of 12, the master 24 of that of 30; both activations need their own.
+  EXPECT_EQ(reserve(program, Segments::kFixed).peak_reserved, (30 + 12 + 30 + 20 + 20 + 2) * mib);
+}
+
 }  // namespace
 }  // namespace trainsim::memory
