@@ -41,6 +41,7 @@ struct GpuField {
 };
 
 constexpr GpuField<Dimension> kPeaks[] = {{"peak_fp32", &GpuSpec::peak_fp32, Dimension::kCompute},
+                                          {"peak_tf32", &GpuSpec::peak_tf32, Dimension::kCompute},
                                           {"peak_fp16", &GpuSpec::peak_fp16, Dimension::kCompute},
                                           {"peak_bf16", &GpuSpec::peak_bf16, Dimension::kCompute},
                                           {"peak_fp8", &GpuSpec::peak_fp8, Dimension::kCompute}};

@@ -322,8 +322,8 @@ void read_fp8(Section& section, ParallelPlan& plan) {
 }
 
 void read_numbers(Section& section, ParallelPlan& plan) {
-  const auto formats =
-      as_choice(words({Precision::kFp32, Precision::kFp16, Precision::kBf16, Precision::kFp8}));
+  const auto formats = as_choice(
+      words({Precision::kFp32, Precision::kTf32, Precision::kFp16, Precision::kBf16, Precision::kFp8}));
   plan.precision = section.defaulted("precision", formats, "bf16");
   read_fp8(section, plan);
   using plan::Optimizer;

@@ -245,11 +245,10 @@ class Exporter {
     if (plan_.precision == plan::Precision::kFp16) add("--fp16");
     if (plan_.uses_fp8()) eight_bits();
     constexpr std::int64_t whole = 4;
-    if (plan_.gradient_bytes == whole && plan_.precision != plan::Precision::kFp32)
-      add("--accumulate-allreduce-grads-in-fp32");
+    if (plan_.gradient_bytes == whole && !plan_.stores_fp32()) add("--accumulate-allreduce-grads-in-fp32");
     if (plan_.gradient_bytes < whole && (plan_.precision == plan::Precision::kBf16 || plan_.uses_fp8()))
       add("--grad-reduce-in-bf16");
-    if (plan_.gradient_bytes < whole && plan_.precision == plan::Precision::kFp32)
+    if (plan_.gradient_bytes < whole && plan_.stores_fp32())
       untold("plan.gradient_dtype", "fp32 parameters have fp32 gradients");
     switch (plan_.optimizer) {
       case plan::Optimizer::kAdam:

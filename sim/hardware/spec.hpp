@@ -28,6 +28,7 @@ struct GpuSpec {
   double permute_efficiency = 0;
   /// Dense (no sparsity) matrix peaks by precision; 0 where the GPU lacks the precision.
   FlopsPerSecond peak_fp32 = 0;
+  FlopsPerSecond peak_tf32 = 0;
   FlopsPerSecond peak_fp16 = 0;
   FlopsPerSecond peak_bf16 = 0;
   FlopsPerSecond peak_fp8 = 0;

@@ -155,7 +155,7 @@ Pass optimizer_pass(const plan::ParallelPlan& plan, const cost::KernelModel& ker
   }
   // Gradient (4), master weight and moments (read and written), and the new parameter, unless it is its own
   // master: Megatron-LM copies it afterwards. FSDP writes it when it casts what it is about to gather.
-  const double copy = plan.precision == plan::Precision::kFp32 ? 0.0 : kernels.element_bytes();
+  const double copy = plan.stores_fp32() ? 0.0 : kernels.element_bytes();
   const double update = 4.0 + 2.0 * (4.0 + moment_bytes(plan.optimizer)) + (megatron ? 0.0 : copy);
   work.push_back(stream(plan::to_string(plan.optimizer).c_str(), parameters * update, 4));
   if (megatron && copy > 0) work.push_back(stream("parameters from fp32", parameters * (4.0 + copy), 1));

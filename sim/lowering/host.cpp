@@ -79,7 +79,7 @@ std::uint32_t HostSide::fetch_parameters(double parameters, const std::uint32_t*
 /// Reads the fp32 gradient, reads and writes master weight and moments, writes the parameter for the GPU.
 Seconds HostSide::update_time(double parameters) const {
   const double kept = 4.0 + moment_bytes(plan_.optimizer);
-  const double copy = plan_.precision == plan::Precision::kFp32 ? 0.0 : parameter_bytes();
+  const double copy = plan_.stores_fp32() ? 0.0 : parameter_bytes();
   Seconds longest = parameters * (4.0 + 2.0 * kept + copy) / share_.memory;
   if (!keeps_parameters()) longest = std::max(longest, parameters * parameter_bytes() / share_.copy);
   if (plan_.offload.optimizer == OffloadTarget::kNvme) {

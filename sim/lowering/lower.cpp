@@ -107,6 +107,8 @@ FlopsPerSecond peak_flops(const hardware::GpuSpec& gpu, const plan::ParallelPlan
   switch (plan.precision) {
     case plan::Precision::kFp32:
       return gpu.peak_fp32;
+    case plan::Precision::kTf32:
+      return gpu.peak_tf32;
     case plan::Precision::kFp16:
       return gpu.peak_fp16;
     case plan::Precision::kBf16:

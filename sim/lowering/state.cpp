@@ -164,7 +164,7 @@ double moment_bytes(plan::Optimizer optimizer) {
 
 Bytes checkpoint_bytes(const model::ModelSpec& model, const plan::ParallelPlan& plan) {
   const auto trained = static_cast<double>(trained_stage_parameters(model, plan::undivided(plan), 0));
-  const bool both = plan.precision != plan::Precision::kFp32 && plan.framework != Framework::kFsdp;
+  const bool both = !plan.stores_fp32() && plan.framework != Framework::kFsdp;
   const double copy = both ? static_cast<double>(plan.element_bytes()) : 0.0;
   return std::llround(trained * (4.0 + copy + moment_bytes(plan.optimizer)));
 }
@@ -254,7 +254,6 @@ std::vector<StateTensor> state_tensors(const model::ModelSpec& model, const plan
   const Held trained{shared.parameters, experts.parameters};
   StateList state(plan);
   const auto element = static_cast<double>(plan.element_bytes());
-  const bool fp32 = plan.precision == plan::Precision::kFp32;
   if (plan.framework == Framework::kFsdp) {
     // Frozen weights stay in compute precision.
     state.put(plan.offload.parameters);
@@ -274,7 +273,7 @@ std::vector<StateTensor> state_tensors(const model::ModelSpec& model, const plan
     add_fp8_weights(state, plan, low.total() + fp8_copied_parameters(model, plan, stage));
     add_gradients(state, plan, trained);
     state.put(plan.offload.optimizer);
-    if (!fp32) {
+    if (!plan.stores_fp32()) {
       add_masters(state, plan, shared, "master parameters");
       add_masters(state, plan, experts, "master parameters of experts");
     }

@@ -24,6 +24,7 @@ FlopsPerSecond fp8_peak(const GpuSpec& gpu) {
 void check_precision(const Facts& facts, Problems& problems) {
   const GpuSpec& gpu = facts.cluster.gpu;
   const std::vector<std::pair<Precision, FlopsPerSecond>> peaks = {{Precision::kFp32, gpu.peak_fp32},
+                                                                   {Precision::kTf32, gpu.peak_tf32},
                                                                    {Precision::kFp16, gpu.peak_fp16},
                                                                    {Precision::kBf16, gpu.peak_bf16},
                                                                    {Precision::kFp8, fp8_peak(gpu)}};

@@ -16,7 +16,7 @@ void check_internevo(const Facts& facts, Problems& problems) {
   if (plan.sharding == Sharding::kZero2 && !plan.keeps_gathered)
     refuse("plan.sharding", to_string(plan.sharding), "none, zero1 or zero3");
   if (plan.offload.active()) refuse("plan.sharding.offload", "state on the host", "none");
-  if (plan.uses_fp8() || plan.precision == Precision::kFp32)
+  if (plan.uses_fp8() || plan.stores_fp32())
     refuse("plan.precision", to_string(plan.precision), "bf16 or fp16");
   else if (plan.gradient_bytes > plan.element_bytes())
     refuse("plan.gradient_dtype", "fp32, for gradients that are kept in compute precision,",

@@ -185,6 +185,8 @@ std::string to_string(Precision precision) {
   switch (precision) {
     case Precision::kFp32:
       return "fp32";
+    case Precision::kTf32:
+      return "tf32";
     case Precision::kFp16:
       return "fp16";
     case Precision::kBf16:

@@ -22,10 +22,11 @@ enum class RecomputeGranularity { kNone, kSelective, kFull };
 /// `layers` layers of each stage are recomputed and the rest are not (block). Megatron-LM's
 /// --recompute-method.
 enum class RecomputeMethod { kUniform, kBlock };
-/// Number format of parameters and activations. With fp8 the linear layers of the model's layers multiply in
-/// 8 bits, and everything else is in bf16 (Micikevicius et al. 2022, "FP8 formats for deep learning", arXiv
-/// 2209.05433).
-enum class Precision { kFp32, kFp16, kBf16, kFp8 };
+/// Number format of parameters and activations. With tf32 they are in fp32, and tensor cores multiply 19 bits
+/// of each (PyTorch's `allow_tf32`, on by default in NVIDIA's containers). With fp8 the linear layers of the
+/// model's layers multiply in 8 bits, and everything else is in bf16 (Micikevicius et al. 2022, "FP8 formats
+/// for deep learning", arXiv 2209.05433).
+enum class Precision { kFp32, kTf32, kFp16, kBf16, kFp8 };
 /// Where the scales of 8-bit tensors come from (Megatron-LM's --fp8-recipe, torchao's recipes): from the
 /// tensors of steps before, from the whole tensor at hand, from each of its rows, from blocks of 32 elements
 /// (microscaling), or from blocks of 128 (DeepSeek-V3).
@@ -320,8 +321,10 @@ struct ParallelPlan {
   std::int64_t optimizer_gradient_bytes() const { return framework == Framework::kFsdp ? 4 : gradient_bytes; }
   /// Whether linear layers multiply in 8 bits.
   bool uses_fp8() const { return precision == Precision::kFp8; }
+  /// Whether parameters and activations are in fp32, so that there are no master parameters beside them.
+  bool stores_fp32() const { return precision == Precision::kFp32 || precision == Precision::kTf32; }
   /// Bytes of an activation or parameter element in compute precision; of what is not in 8 bits with fp8.
-  std::int64_t element_bytes() const { return precision == Precision::kFp32 ? 4 : 2; }
+  std::int64_t element_bytes() const { return stores_fp32() ? 4 : 2; }
 };
 
 /// Everything that is wrong with a plan for this model and cluster, with all legal alternatives; empty =

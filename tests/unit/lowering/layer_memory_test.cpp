@@ -334,8 +334,10 @@ TEST(ModelState, Takes18BytesPerParameterWithFp32Gradients) {
 TEST(ModelState, Takes16BytesPerParameterInFp32) {
   // Parameter, gradient and two moments; no master copy.
   ParallelPlan plan = split_plan({});
-  plan.precision = plan::Precision::kFp32;
-  EXPECT_EQ(sum(state_of(gpt({2}), plan)), 16 * kSmall);
+  for (const plan::Precision precision : {plan::Precision::kFp32, plan::Precision::kTf32}) {
+    plan.precision = precision;
+    EXPECT_EQ(sum(state_of(gpt({2}), plan)), 16 * kSmall);
+  }
 }
 
 TEST(ModelState, ShardsTheOptimizerWithZero1) {

@@ -210,6 +210,24 @@ TEST_F(EndsCommunication, EmbeddingGradientMovesEachPrecisionsBytes) {
   EXPECT_EQ(bytes(), 262'144.0 * 12);
 }
 
+/// Stored in fp32, multiplied at a peak of its own: 8 times that of fp32 here, with the same traffic.
+TEST(Precision, Tf32MultipliesFasterAndMovesAsMuchAsFp32) {
+  hardware::GpuSpec gpu = tests::round_cluster().gpu;
+  gpu.peak_tf32 = 8 * gpu.peak_fp32;
+  ParallelPlan plan = tensor_plan(1, false);
+  const cost::MatmulShape large = {1, 8192, 8192, 8192};
+  plan.precision = plan::Precision::kFp32;
+  const cost::KernelModel single = kernel_model(gpu, plan);
+  plan.precision = plan::Precision::kTf32;
+  const cost::KernelModel tensor = kernel_model(gpu, plan);
+  const auto compute = [&gpu, &large](const cost::KernelModel& kernels) {
+    return kernels.matmul("multiply", large).seconds - gpu.kernel_overhead;
+  };
+  EXPECT_NEAR(compute(single) / compute(tensor), 8.0, 1e-9);
+  EXPECT_EQ(single.element_bytes(), 4);
+  EXPECT_EQ(tensor.element_bytes(), 4);
+}
+
 /// Forward: 24 b s h^2 (1 + s/6h) / t; backward computes two gradients for every product.
 TEST(LayerFlops, OfAGptFollowTheFormula) {
   for (const auto attention : {model::Attention::kStandard, model::Attention::kFlash}) {

@@ -181,8 +181,10 @@ TEST(PipelineMessages, CarryTheWholeTensorOtherwise) {
   expect_message_bytes(plan, 2.0 * kSbh, false);
   expect_message_bytes(split_plan({1, 2, 1, 1}, 4), 2.0 * kSbh, false);
   ParallelPlan fp32 = split_plan({1, 2, 1, 1}, 4);
-  fp32.precision = plan::Precision::kFp32;
-  expect_message_bytes(fp32, 4.0 * kSbh, false);
+  for (const plan::Precision precision : {plan::Precision::kFp32, plan::Precision::kTf32}) {
+    fp32.precision = precision;
+    expect_message_bytes(fp32, 4.0 * kSbh, false);
+  }
 }
 
 TEST(PipelineMessages, LeaveTheComputeStreamWhenTheyOverlap) {
