@@ -297,7 +297,8 @@ std::vector<StateTensor> state_tensors(const model::ModelSpec& model, const plan
 
 std::vector<Bytes> initial_weights(const model::ModelSpec& model, const plan::ParallelPlan& plan,
                                    std::int64_t stage) {
-  const bool buffer = plan.framework == Framework::kMegatron && plan.sharding != Sharding::kNone;
+  // With ZeRO-2 and -3 weights are made and sharded unit by unit.
+  const bool buffer = plan.framework == Framework::kMegatron && plan.sharding == Sharding::kZero1;
   if (!buffer || plan.lora.active() || plan.fp8.parameters) return {};
   std::vector<Bytes> bytes;
   for (const Owned& owned : {shared_weights(model, plan, stage), expert_weights(model, plan, stage)}) {

@@ -102,6 +102,12 @@ TEST(StageMemory, MakesWeightsBeforeTheBufferOfADistributedOptimizer) {
     EXPECT_NE(std::find(weights.begin(), weights.end(), bytes), weights.end()) << bytes;
   EXPECT_EQ(std::count(weights.begin(), weights.end(), 4 * square), 2);
   EXPECT_EQ(std::accumulate(weights.begin(), weights.end(), Bytes{0}), 2 * stage_parameters(model, plan, 0));
+  // Sharded weights are nowhere whole.
+  for (const plan::Sharding sharding : {plan::Sharding::kZero2, plan::Sharding::kZero3}) {
+    plan.sharding = sharding;
+    EXPECT_TRUE(programs_of(model, plan).front().initial_weights.empty()) << to_string(sharding);
+  }
+  plan.sharding = plan::Sharding::kZero1;
   plan.framework = plan::Framework::kDeepSpeed;
   EXPECT_TRUE(programs_of(model, plan).front().initial_weights.empty());
 }
