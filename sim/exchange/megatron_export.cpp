@@ -244,6 +244,8 @@ class Exporter {
     if (plan_.precision == plan::Precision::kBf16) add("--bf16");
     if (plan_.precision == plan::Precision::kFp16) add("--fp16");
     if (plan_.uses_fp8()) eight_bits();
+    if (plan_.precision == plan::Precision::kTf32)
+      untold("plan.precision", "TF32 is a setting of PyTorch (torch.backends.cuda.matmul.allow_tf32)");
     constexpr std::int64_t whole = 4;
     if (plan_.gradient_bytes == whole && !plan_.stores_fp32()) add("--accumulate-allreduce-grads-in-fp32");
     if (plan_.gradient_bytes < whole && (plan_.precision == plan::Precision::kBf16 || plan_.uses_fp8()))

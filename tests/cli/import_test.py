@@ -815,6 +815,12 @@ class Export(unittest.TestCase):
         self.assertIn("# Not said: plan.lora: Megatron-LM trains all weights", done.stdout)
         self.assertIn("not said by the script: plan.lora: Megatron-LM trains all weights", done.stderr)
 
+    def test_tf32_is_a_setting_of_pytorch(self):
+        done = run("export", "gpt175b", "--to", "megatron", "--set", "plan.precision=tf32")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("# Not said: plan.precision: TF32 is a setting of PyTorch", done.stdout)
+        self.assertNotIn("--bf16", done.stdout)
+
     def test_an_offloaded_optimizer_there_and_back(self):
         sharding = "plan.sharding={stage: 1, offload: {optimizer: cpu}}"
         done = run("export", "gpt175b", "--to", "megatron", "--set", sharding)
