@@ -41,9 +41,9 @@ class Emitter {
   void free(program::MemoryCategory category, std::uint32_t tensor, Bytes bytes);
   /// Number of a tensor name, for allocate and free.
   std::uint32_t tensor(const std::string& name);
-  /// The tensor first appears in the first step.
   /// Weights that are there before all others, and gone before the first step.
   void make_first(std::vector<Bytes> weights) { program_.initial_weights = std::move(weights); }
+  /// The tensor first appears in the first step.
   void mark_late(std::uint32_t tensor) { program_.late_tensors.push_back(tensor); }
   /// The tensor belongs to the step, not to the micro-batch in whose slot it appears.
   void mark_lasting(std::uint32_t tensor) { program_.lasting_tensors.push_back(tensor); }
