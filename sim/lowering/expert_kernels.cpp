@@ -87,7 +87,7 @@ Kernels ExpertBook::experts_forward() const {
 Kernels ExpertBook::gradients(const std::string& name, const LinearShape& linear) const {
   const cost::MatmulOutput output = {shapes_.element, false};
   const cost::MatmulShape weight = {shapes_.local, linear.out, linear.in, rows(), linear.fp8};
-  Kernels kernels = book_.cast_gradient(received(linear.out), CastFrom::kKernel);
+  Kernels kernels = book_.cast_gradient(received(linear.out));
   kernels.push_back(grouped(name + ": input gradient",
                             {shapes_.local, rows(), linear.in, linear.out, linear.fp8}, output, linear));
   append(kernels, book_.cast_input_again(received(linear.in)));

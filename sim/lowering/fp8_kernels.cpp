@@ -53,9 +53,8 @@ Kernels KernelBook::cast_input_again(double elements, std::int64_t modules) cons
   if (!plan_.uses_fp8() || plan_.lora.active() || keeps_fp8_inputs(plan_)) return {};
   if (scales_rows(plan_)) return repeated(column_copy(elements), modules);
   const double largest = largest_bytes(plan_.fp8.recipe, false);
-  Kernels kernels = column_copy(elements);
-  if (largest > 0) kernels.insert(kernels.begin(), kernels_.stream(kCast, elements * largest));
-  return kernels;
+  if (largest == 0) return column_copy(elements);
+  return joined({kernels_.stream(kCast, elements * largest)}, column_copy(elements));
 }
 
 Kernels KernelBook::cast_weight(const LinearShape& shape, bool backward) const {
