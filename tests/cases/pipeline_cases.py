@@ -83,7 +83,7 @@ class Cases(PlanCase):
         self.assertLess(results["fp32"]["model_tflops_per_gpu"], 20)
         self.assertGreater(results["tf32"]["model_tflops_per_gpu"], 20)
         self.assertEqual(results["fp32"]["peak_memory_bytes"], results["tf32"]["peak_memory_bytes"])
-        self.assertGreater(results["bf16"]["model_tflops_per_gpu"], 1.5 * results["tf32"]["model_tflops_per_gpu"])
+        self.assertGreater(results["bf16"]["model_tflops_per_gpu"], results["tf32"]["model_tflops_per_gpu"])
 
     # ---- published throughput ----
     def test_B18_fsdp_on_128_a100_and_96_h100(self):
