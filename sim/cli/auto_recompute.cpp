@@ -61,6 +61,8 @@ std::string words_for(const Recompute& recompute) {
       }
       return "selective of " + text;
     }
+    case RecomputeGranularity::kOperators:
+      return "operators";
     case RecomputeGranularity::kFull:
       break;
   }

@@ -32,7 +32,8 @@ const Words<plan::Framework> kFrameworks = {{"megatron", plan::Framework::kMegat
                                             {"fsdp", plan::Framework::kFsdp},
                                             {"deepspeed", plan::Framework::kDeepSpeed},
                                             {"internevo", plan::Framework::kInternEvo}};
-const Words<plan::Loss> kLosses = {{"standard", plan::Loss::kStandard}, {"fused", plan::Loss::kFused}};
+const Words<plan::Loss> kLosses = {
+    {"standard", plan::Loss::kStandard}, {"fused", plan::Loss::kFused}, {"compiled", plan::Loss::kCompiled}};
 const Words<plan::Fusion> kFusions = {{"none", plan::Fusion::kNone},
                                       {"standard", plan::Fusion::kStandard},
                                       {"compiled", plan::Fusion::kCompiled}};
@@ -121,6 +122,22 @@ void add_optional_sections(Value& root) {
     run->value.set("power", run->at, make_map(run->at));
 }
 
+/// Linear layers that are one multiply; none, if the list is empty.
+plan::FusedLinears read_fused_linears(Section& section, const plan::FusedLinears& usual) {
+  using plan::FusedLinears;
+  const Words<bool FusedLinears::*> words = {{"qkv", &FusedLinears::qkv}, {"mlp", &FusedLinears::mlp}};
+  const std::vector<bool FusedLinears::*> chosen = section.list("fused_linears", as_choice(words));
+  if (section.raw("fused_linears") == nullptr) {
+    std::string names;
+    for (const std::string& name : plan::fused_names(usual)) names += (names.empty() ? "" : ", ") + name;
+    section.note_default("fused_linears", "[" + names + "]");
+    return usual;
+  }
+  FusedLinears linears{false, false};
+  for (bool FusedLinears::*linear : chosen) linears.*linear = true;
+  return linears;
+}
+
 void read_software(Section& top, Experiment& experiment) {
   plan::ParallelPlan& plan = experiment.plan;
   std::optional<Section> section = top.mapping("software", false);
@@ -135,6 +152,8 @@ void read_software(Section& top, Experiment& experiment) {
   plan.loss_metrics = section->defaulted("loss_metrics", as_count({0, 16}), "0");
   plan.gradient_accumulation_fusion = section->defaulted("gradient_accumulation_fusion", as_flag(), "true");
   plan.persistent_norm = section->defaulted("persistent_norm", as_flag(), "true");
+  plan.fused_linears =
+      read_fused_linears(*section, plan::usual_fused_linears(plan.framework, experiment.model.gated()));
   // The model's reader has taken the value already; here it only is a key to know and to check.
   section->optional("attention", as_choice(attention_words()));
   section->finish();

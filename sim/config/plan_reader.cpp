@@ -38,8 +38,8 @@ constexpr CountRange kLayers = {1, 100'000};
 const std::vector<std::string> kOtherSchedules = {"zb-v", "dualpipe"};
 
 Reader<RecomputeGranularity> as_granularity() {
-  return as_choice(
-      words({RecomputeGranularity::kNone, RecomputeGranularity::kSelective, RecomputeGranularity::kFull}));
+  return as_choice(words({RecomputeGranularity::kNone, RecomputeGranularity::kSelective,
+                          RecomputeGranularity::kOperators, RecomputeGranularity::kFull}));
 }
 
 /// Modules of selective recomputation, by Megatron-LM's names.
@@ -111,6 +111,7 @@ void read_recompute(Section& section, ParallelPlan& plan) {
   } else {
     const Words<std::optional<RecomputeGranularity>> legal = {{"none", RecomputeGranularity::kNone},
                                                               {"selective", RecomputeGranularity::kSelective},
+                                                              {"operators", RecomputeGranularity::kOperators},
                                                               {"full", RecomputeGranularity::kFull},
                                                               {"auto", std::nullopt}};
     const std::optional<RecomputeGranularity> given =
@@ -407,7 +408,7 @@ void read_profile(Section& section, ParallelPlan& plan) {
   if (plan.recompute.automatic) {
     section.fail("recompute",
                  "auto can't be chosen by times that plan.profile has measured; write what they were "
-                 "measured with: none, selective or full");
+                 "measured with: none, selective, operators or full");
   }
 }
 

@@ -206,6 +206,8 @@ class Exporter {
     const plan::Recompute& recompute = plan_.recompute;
     if (plan_.offloaded_layers > 0) add("--cpu-offloading-num-layers", plan_.offloaded_layers);
     if (recompute.granularity == plan::RecomputeGranularity::kNone) return;
+    if (recompute.by_operators())
+      return untold("plan.recompute", "Megatron-LM recomputes layers or modules, and not operators");
     if (plan_.offloaded_layers > 0)
       untold("plan.activation_offload", "Megatron-LM refuses it beside recomputation");
     if (recompute.partial_micro_batches > 0)
@@ -292,6 +294,8 @@ class Exporter {
     const plan::Framework usual = gathers ? plan::Framework::kFsdp : plan::Framework::kMegatron;
     if (plan_.framework != usual)
       untold("software.framework", to_string(plan_.framework) + "; this is a command for Megatron-LM");
+    if (!(plan_.fused_linears == plan::FusedLinears{}))
+      untold("software.fused_linears", "Megatron-LM has none that multiply apart");
     if (gathers) units();
   }
 
@@ -340,6 +344,8 @@ class Exporter {
       add("--cross-entropy-loss-fusion");
       add("--cross-entropy-fusion-impl", "te");
     }
+    if (plan_.loss == plan::Loss::kCompiled)
+      untold("software.loss", "compiled is PyTorch's loss, and Megatron-LM has its own");
     if (plan_.loss_metrics > 0) untold("software.loss_metrics", "is a matter of the training loop");
     if (plan_.launch == plan::Launch::kCudaGraph) add("--enable-cuda-graph");
     if (plan_.launch == plan::Launch::kCompiled || plan_.launch == plan::Launch::kBlocking)

@@ -633,6 +633,7 @@ class Megatron {
 
   void software() {
     attention();
+    if (fsdp_) out_.set("software.fused_linears", std::string("[qkv, mlp]"), "Megatron-LM fuses them");
     if (arguments_.has("--no-persist-layer-norm") || old_)
       out_.set("software.persistent_norm", false, old_ ? "not there yet" : "--no-persist-layer-norm");
     if (arguments_.has("--no-gradient-accumulation-fusion") || old_)

@@ -24,6 +24,7 @@ struct Flavor {
   std::string_view model;
   std::string_view flavor;
   std::string_view preset;
+  bool experts = false;
 };
 
 constexpr std::array<Flavor, 9> kFlavors = {{{"llama3", "8B", "llama3-8b"},
@@ -32,9 +33,9 @@ constexpr std::array<Flavor, 9> kFlavors = {{{"llama3", "8B", "llama3-8b"},
                                              {"llama2", "7B", "llama2-7b"},
                                              {"llama2", "70B", "llama2-70b"},
                                              {"llama3_simple_fsdp", "8B", "llama3-8b"},
-                                             {"deepseek_v3", "671B", "deepseek-v3"},
-                                             {"qwen3", "30B-A3B", "qwen3-30b-a3b"},
-                                             {"qwen3", "235B-A22B", "qwen3-235b-a22b"}}};
+                                             {"deepseek_v3", "671B", "deepseek-v3", true},
+                                             {"qwen3", "30B-A3B", "qwen3-30b-a3b", true},
+                                             {"qwen3", "235B-A22B", "qwen3-235b-a22b", true}}};
 
 /// Flavors without a preset.
 struct Shape {
@@ -103,7 +104,6 @@ const std::set<std::string>& harmless_keys() {
       "activation_checkpoint.early_stop",
       "activation_checkpoint.visualize_memory_budget_pareto",
       "activation_checkpoint.per_op_sac_force_recompute_mm_shapes_by_fqns",
-      "compile.components",
       "compile.backend",
       "training.dump_folder",
       "parallelism.pipeline_parallel_schedule_csv",
@@ -191,8 +191,9 @@ class Torchtitan {
     const std::string flavor = text({"model.flavor"}).value_or("debugmodel");
     const std::string origin = "model " + name + ", flavor " + flavor;
     for (const Flavor& known : kFlavors) {
-      if (known.model == name && known.flavor == flavor)
-        return out_.set("model", std::string(known.preset), origin);
+      if (known.model != name || known.flavor != flavor) continue;
+      has_experts_ = known.experts;
+      return out_.set("model", std::string(known.preset), origin);
     }
     for (const Shape& known : kShapes) {
       if (known.model == name && known.flavor == flavor)
@@ -361,11 +362,15 @@ class Torchtitan {
     if (mode == "selective" && kind == "1")
       return out_.set("plan.recompute", std::string("full"), "selective_ac_option 1: every layer");
     const std::string written = "activation_checkpoint " + mode + (mode == "selective" ? " " + kind : "");
+    if (mode == "selective" && kind == "op" && !has_experts_)
+      return out_.set("plan.recompute", std::string("operators"), "selective_ac_option op");
     if (mode == "selective" && kind == "op") {
       out_.set("plan.recompute", std::string("{granularity: selective, modules: [layernorm, activation]}"),
                written);
-      out_.remark(Reason::kUnsupported, written,
-                  "the operators that torchtitan recomputes are approximated by norms and activations");
+      out_.remark(
+          Reason::kUnsupported, written,
+          "the operators that torchtitan recomputes of a model with experts are approximated by norms "
+          "and activations");
       return;
     }
     out_.set("plan.recompute", std::string("full"), written);
@@ -426,9 +431,19 @@ class Torchtitan {
   }
 
   void compiled() {
-    const bool compiles = flag({"compile.enable", "training.compile"}).value_or(false);
+    const bool enabled = flag({"compile.enable", "training.compile"}).value_or(false);
+    const toml::node* components = find({"compile.components"});
+    const auto has = [&](const char* name) {
+      return components == nullptr || shown(*components).find(name) != std::string::npos;
+    };
+    const bool compiles = enabled && has("model");
     out_.set("software.launch", std::string(compiles ? "compiled" : "eager"), "compile");
     out_.set("software.fusion", std::string(compiles ? "compiled" : "none"), "compile");
+    // It compiles the loss since April 2025, when degrees had a table of their own, and did not in the months
+    // before; logits that ranks share are not compiled here.
+    const bool current = table_.contains("parallelism") || table_.contains("compile");
+    if (enabled && has("loss") && current && tensor_ == 1)
+      out_.set("software.loss", std::string("compiled"), "compile");
     out_.set("software.gradient_accumulation_fusion", false, "PyTorch's autograd adds weight gradients up");
     out_.set("plan.vocab_padding", std::int64_t{1}, "torchtitan does not pad");
   }
@@ -467,6 +482,7 @@ class Torchtitan {
   toml::table table_;
   std::optional<std::int64_t> gpus_;
   std::set<std::string> used_;
+  bool has_experts_ = false;
   std::int64_t tensor_ = 1;
   std::int64_t stages_ = 1;
   std::int64_t context_ = 1;

@@ -11,6 +11,7 @@ using schedule::Slot;
 using schedule::SlotKind;
 
 Keep kept_of(const plan::Recompute& recompute, std::int64_t index) {
+  if (recompute.by_operators()) return Keep::kInput;
   if (recompute.granularity != RecomputeGranularity::kFull) return Keep::kAll;
   if (recompute.method == RecomputeMethod::kBlock)
     return index < recompute.layers ? Keep::kInput : Keep::kAll;

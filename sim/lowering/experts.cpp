@@ -51,8 +51,9 @@ std::array<LinearShape, 2> shared_expert_linears(const model::ModelSpec& model,
                                                  const plan::ParallelPlan& plan) {
   const std::int64_t width = model.experts.shared_intermediate_size / plan.tensor_parallel;
   const bool fp8 = plan.uses_fp8();
-  return {{{model.hidden_size, (model.gated() ? 2 : 1) * width, false, fp8},
-           {width, model.hidden_size, false, fp8}}};
+  LinearShape in = {model.hidden_size, (model.gated() ? 2 : 1) * width, false, fp8};
+  if (model.gated() && width > 0 && !plan.fused_linears.mlp) in.columns = {width, width};
+  return {{in, {width, model.hidden_size, false, fp8}}};
 }
 
 std::int64_t expert_parameters_per_rank(const model::ModelSpec& model, const plan::ParallelPlan& plan) {

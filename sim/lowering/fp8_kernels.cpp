@@ -17,6 +17,16 @@ Kernels repeated(const Kernels& kernels, std::int64_t times) {
 
 }  // namespace
 
+double KernelBook::cast_elements() const {
+  return static_cast<double>(scales_rows(plan_) ? shapes_.tokens * shapes_.hidden
+                                                : shapes_.residual_elements);
+}
+
+CastFrom KernelBook::cast_from(bool behind_norm) const {
+  if (scales_rows(plan_) && shapes_.sequence_parallel) return CastFrom::kRanks;
+  return behind_norm ? CastFrom::kNorm : CastFrom::kKernel;
+}
+
 Kernels KernelBook::cast_input(double elements, CastFrom from, std::int64_t modules) const {
   if (!plan_.uses_fp8()) return {};
   const plan::Fp8Recipe recipe = plan_.fp8.recipe;

@@ -15,8 +15,11 @@ constexpr double kLossPasses = 38.0;
 /// Bytes per logit of its backward in PyTorch's loss of shared logits: clear (4), exponential (4+4), add
 /// (4+4+4), multiply (4+4) and cast to the compute precision (4+2).
 constexpr double kParallelLossGradientPasses = 38.0;
-/// The same of PyTorch's log-softmax without gradient: fp32 copy (2+4), two reads and a write (3*4).
-constexpr double kMetricPasses = 18.0;
+/// Bytes per logit of PyTorch's log-softmax: fp32 copy (2+4), two reads and a write (3*4).
+constexpr double kLogSoftmaxPasses = 18.0;
+/// Of its backward: clear the gradient of the log-softmax (4), read that twice and the log-softmax once and
+/// write the gradient of the copy (4*4), and cast it to the compute precision (4+2).
+constexpr double kLogSoftmaxGradientPasses = 26.0;
 
 }  // namespace
 
@@ -253,27 +256,32 @@ Kernels KernelBook::embedding_backward() const {
 Kernels KernelBook::loss_forward() const {
   const auto n = static_cast<double>(shapes_.tokens * shapes_.vocab);
   Kernels kernels;
-  if (plan_.fusion == plan::Fusion::kCompiled && !has_parallel_loss(plan_)) {
-    kernels.push_back(kernels_.stream("softmax cross-entropy", n * 14.0, 2));
+  if (plan_.loss == plan::Loss::kCompiled) {
+    // The largest logit of a row and the sum of its exponentials, a read each, and the loss of the rows.
+    kernels.push_back(kernels_.stream("softmax cross-entropy", n * 2.0 * kernels_.element_bytes(), 3));
   } else if (plan_.loss == plan::Loss::kFused) {
     // Logits are read twice, for their statistics and for the gradient that is written in their place.
     kernels.push_back(kernels_.stream("softmax cross-entropy", n * 3.0 * kernels_.element_bytes()));
+  } else if (has_log_softmax(plan_)) {
+    kernels.push_back(kernels_.stream("softmax cross-entropy", n * kLogSoftmaxPasses, 3));
   } else {
     kernels.push_back(kernels_.stream("softmax cross-entropy", n * kLossPasses, 6));
   }
   const int again = static_cast<int>(plan_.loss_metrics);
   if (again > 0)
-    kernels.push_back(kernels_.stream("metrics of the loss", n * kMetricPasses * again, 3 * again));
+    kernels.push_back(kernels_.stream("metrics of the loss", n * kLogSoftmaxPasses * again, 3 * again));
   return kernels;
 }
 
 Kernels KernelBook::loss_backward() const {
   const auto n = static_cast<double>(shapes_.tokens * shapes_.vocab);
-  // The gradient is there, and is scaled.
-  if (plan_.loss == plan::Loss::kFused && plan_.fusion != plan::Fusion::kCompiled)
+  // The gradient is there, and is scaled; or it is made from the logits.
+  if (plan_.loss != plan::Loss::kStandard)
     return {kernels_.stream("softmax cross-entropy backward", n * 2.0 * kernels_.element_bytes())};
   if (has_parallel_loss(plan_))
     return {kernels_.stream("softmax cross-entropy backward", n * kParallelLossGradientPasses, 5)};
+  if (has_log_softmax(plan_))
+    return {kernels_.stream("softmax cross-entropy backward", n * kLogSoftmaxGradientPasses, 4)};
   // Scale the saved softmax in place (4+4) and cast it to the compute precision (4+2).
   return {kernels_.stream("softmax cross-entropy backward", n * 14.0, 3)};
 }
@@ -282,17 +290,58 @@ program::Kernel KernelBook::multiply(const char* name, const LinearShape& shape)
   return kernels_.matmul(name, {1, shapes_.tokens, shape.out, shape.in, shape.fp8}, {shapes_.element, false});
 }
 
+namespace {
+
+/// What `of_module` makes of each module of a layer and its share of the communication beside it, one after
+/// the other.
+template <class OfModule>
+Kernels for_each_module(const LinearShape& shape, Seconds communication, OfModule of_module) {
+  Kernels kernels;
+  for (const LinearShape& module : shape.apart()) {
+    const double share = static_cast<double>(module.out) / static_cast<double>(shape.out);
+    kernels = joined(std::move(kernels), of_module(module, communication * share));
+  }
+  return kernels;
+}
+
+}  // namespace
+
 Kernels KernelBook::input_gradient(const char* name, const LinearShape& shape, Seconds communication) const {
+  const Kernels kernels = for_each_module(
+      shape, communication,
+      [&](const LinearShape& module, Seconds beside) { return module_input_gradient(name, module, beside); });
+  return joined(kernels, input_gradient_add(shape));
+}
+
+Kernels KernelBook::module_input_gradient(const char* name, const LinearShape& shape,
+                                          Seconds communication) const {
   Kernels kernels = cast_weight(shape, true);
   kernels.push_back(kernels_.matmul_beside(std::string(name) + ": input gradient",
                                            {1, shapes_.tokens, shape.in, shape.out, shape.fp8},
                                            {shapes_.element, false}, communication));
-  const auto elements = static_cast<double>(shapes_.tokens * shape.in * shape.modules);
-  return joined(std::move(kernels), rescaled(shape, elements));
+  return joined(std::move(kernels), rescaled(shape, static_cast<double>(shapes_.tokens * shape.in)));
 }
 
-Kernels KernelBook::weight_gradient(const char* name, const LinearShape& linear,
-                                    Seconds communication) const {
+/// Automatic differentiation adds one to the other, each in a pass. A compiler reads all in the kernel that
+/// takes their sum, unless that is sent to other ranks first.
+Kernels KernelBook::input_gradient_add(const LinearShape& shape) const {
+  const auto others = static_cast<int>(shape.modules() - 1);
+  if (others == 0) return {};
+  const auto n = static_cast<double>(shapes_.tokens * shape.in);
+  const char* const name = "input gradient add";
+  if (plan_.fusion != plan::Fusion::kCompiled) return {pass(name, n, 6.0 * others, others)};
+  if (shapes_.tensor_parallel == 1) return {pass(name, n, 2.0 * others, 0)};
+  return {pass(name, n, 2.0 * (others + 1) + 2.0)};
+}
+
+Kernels KernelBook::weight_gradient(const char* name, const LinearShape& shape, Seconds communication) const {
+  return for_each_module(shape, communication, [&](const LinearShape& module, Seconds beside) {
+    return module_weight_gradient(name, module, beside);
+  });
+}
+
+Kernels KernelBook::module_weight_gradient(const char* name, const LinearShape& linear,
+                                           Seconds communication) const {
   const cost::MatmulShape shape = {1, linear.out, linear.in, shapes_.tokens, linear.fp8};
   const std::string multiply = std::string(name) + ": weight gradient";
   if (plan_.gradient_accumulation_fusion) {
@@ -308,6 +357,10 @@ Kernels KernelBook::weight_gradient(const char* name, const LinearShape& linear,
 }
 
 Kernels KernelBook::linear(const char* name, const LinearShape& shape) const {
+  return for_each_module(shape, 0, [&](const LinearShape& part, Seconds) { return module(name, part); });
+}
+
+Kernels KernelBook::module(const char* name, const LinearShape& shape) const {
   Kernels kernels = cast_weight(shape, false);
   kernels.push_back(multiply(name, shape));
   if (!shape.adapted) return kernels;
@@ -322,6 +375,11 @@ Kernels KernelBook::trained_gradients(const char* name, const LinearShape& shape
                                       Seconds communication) const {
   if (!plan_.lora.active()) return weight_gradient(name, shape, communication);
   if (!shape.adapted) return {};
+  return for_each_module(shape, 0,
+                         [&](const LinearShape& module, Seconds) { return adapter_gradients(module); });
+}
+
+Kernels KernelBook::adapter_gradients(const LinearShape& shape) const {
   const LinearShape in = {shape.in, plan_.lora.rank};
   const LinearShape out = {plan_.lora.rank, shape.out};
   Kernels kernels = joined(weight_gradient("adapter out", out), input_gradient("adapter out", out));

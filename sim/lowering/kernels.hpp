@@ -87,6 +87,10 @@ class KernelBook {
   /// own.
   Kernels cast_input(double elements, CastFrom from, std::int64_t modules = 1) const;
   Kernels cast_gradient(double elements, CastFrom from = CastFrom::kKernel) const;
+  /// Elements of a residual-stream tensor that are cast: this rank's share before it is gathered, or all of
+  /// them afterwards; and where such a tensor comes from then.
+  double cast_elements() const;
+  CastFrom cast_from(bool behind_norm) const;
   /// The copy of an input for the weight's gradient, where the input itself was kept.
   Kernels cast_input_again(double elements, std::int64_t modules = 1) const;
   /// Gradients of what is trained of a layer's linear: its weight, its adapter (whose share of the input
@@ -103,6 +107,13 @@ class KernelBook {
   program::Kernel pass(const char* name, double elements, double bytes_per_element, int launches = 1) const;
   /// The multiply of a linear layer.
   program::Kernel multiply(const char* name, const LinearShape& shape) const;
+  /// Of a single module.
+  Kernels module(const char* name, const LinearShape& shape) const;
+  Kernels module_input_gradient(const char* name, const LinearShape& shape, Seconds communication) const;
+  Kernels module_weight_gradient(const char* name, const LinearShape& shape, Seconds communication) const;
+  Kernels adapter_gradients(const LinearShape& shape) const;
+  /// The sum of what the modules of a layer make of their input's gradient.
+  Kernels input_gradient_add(const LinearShape& shape) const;
   /// Casts the weight to 8 bits, if it is done each time: for forward, or for the input's gradient.
   Kernels cast_weight(const LinearShape& shape, bool backward) const;
   /// torchao's copy of so many elements for a multiply along their columns.

@@ -9,6 +9,7 @@
 #include "sim/lowering/expert_layer.hpp"
 #include "sim/lowering/fp8.hpp"
 #include "sim/lowering/kernels.hpp"
+#include "sim/lowering/operator_checkpoint.hpp"
 
 namespace trainsim::lowering {
 
@@ -66,17 +67,11 @@ class LayerBuilder {
   static void add_cast(Pass& pass, Cause cause, Kernels cast) {
     if (!cast.empty()) add_compute(pass, "cast to 8 bits", cause, std::move(cast));
   }
-  /// Elements of a residual-stream tensor that are cast: this rank's share before it is gathered, or all of
-  /// them afterwards.
-  double cast_elements() const {
-    return static_cast<double>(scales_rows(plan_) ? shapes_.tokens * shapes_.hidden
-                                                  : shapes_.residual_elements);
-  }
-  /// Where a residual-stream tensor comes from when it is cast.
-  CastFrom cast_from(bool behind_norm) const {
-    if (scales_rows(plan_) && shapes_.sequence_parallel) return CastFrom::kRanks;
-    return behind_norm ? CastFrom::kNorm : CastFrom::kKernel;
-  }
+  double cast_elements() const { return book_.cast_elements(); }
+  /// Whether backward gathers the input of a column-parallel layer. A checkpoint of operators has done it,
+  /// and keeps what it has gathered.
+  bool gathers_input_again() const { return shapes_.sequence_parallel && !plan_.recompute.by_operators(); }
+  CastFrom cast_from(bool behind_norm) const { return book_.cast_from(behind_norm); }
   /// Before a row-parallel layer's backward: its output's gradient is cast, and gathered with sequence
   /// parallelism.
   void gather_gradient(Pass& pass) const {
@@ -114,7 +109,7 @@ Pass LayerBuilder::forward() const {
   Pass pass;
   add_compute(pass, "norm", Cause::kForward, book_.norm_forward());
   if (!has_latents())
-    add_cast(pass, Cause::kForward, book_.cast_input(cast_elements(), cast_from(true), qkv().modules));
+    add_cast(pass, Cause::kForward, book_.cast_input(cast_elements(), cast_from(true), qkv().modules()));
   gather_input(pass);
   const Kernels projected =
       has_latents() ? book_.latent_forward() : joined(book_.linear("qkv", qkv()), book_.rotary());
@@ -149,7 +144,7 @@ void LayerBuilder::mlp_forward(Pass& pass, Cause cause) const {
 void LayerBuilder::dense_forward(Pass& pass, const char* name, Cause cause) const {
   // A router takes what the norm puts out as well.
   const bool behind_norm = experts_ == nullptr && cause == Cause::kForward;
-  add_cast(pass, cause, book_.cast_input(cast_elements(), cast_from(behind_norm), mlp_in().modules));
+  add_cast(pass, cause, book_.cast_input(cast_elements(), cast_from(behind_norm), mlp_in().modules()));
   gather_input(pass);
   const Kernels inner =
       joined(book_.linear("mlp in", mlp_in()), book_.activation_forward(activation_elements()));
@@ -179,15 +174,15 @@ void LayerBuilder::column_parallel_backward(Pass& pass, const char* name, const 
   }
   const Seconds weights = book_.overlapped_time(reduction(), bytes_);
   const Seconds inputs =
-      shapes_.sequence_parallel ? book_.overlapped_time(CollectiveOp::kAllGather, gathered_bytes_) : 0;
-  if (shapes_.sequence_parallel) add_start(pass, CollectiveOp::kAllGather, gathered_bytes_);
+      gathers_input_again() ? book_.overlapped_time(CollectiveOp::kAllGather, gathered_bytes_) : 0;
+  if (gathers_input_again()) add_start(pass, CollectiveOp::kAllGather, gathered_bytes_);
   add_compute(pass, std::string(name) + " input gradient", Cause::kBackward,
               joined(book_.cast_gradient(static_cast<double>(shapes_.tokens * linear.out)),
                      book_.input_gradient(name, linear, inputs)));
-  if (shapes_.sequence_parallel) add_join(pass);
+  if (gathers_input_again()) add_join(pass);
   add_start(pass, reduction(), bytes_);
   add_compute(pass, std::string(name) + " weight gradient", Cause::kBackward,
-              joined(book_.cast_input_again(cast_elements(), linear.modules),
+              joined(book_.cast_input_again(cast_elements(), linear.modules()),
                      book_.trained_gradients(name, linear, weights)));
   add_join(pass);
 }
@@ -308,7 +303,8 @@ LayerPasses layer_passes(const model::ModelSpec& model, const plan::ParallelPlan
   passes.forward = ready(builder.forward());
   passes.backward = ready(builder.backward());
   if (plan.splits_backward()) passes.weights = ready(builder.weights());
-  passes.recompute = with_cause(passes.forward, Cause::kRecompute);
+  passes.recompute = plan.recompute.by_operators() ? ready(operators_again(model, plan, book))
+                                                   : with_cause(passes.forward, Cause::kRecompute);
   return passes;
 }
 

@@ -76,7 +76,7 @@ struct LayerPasses {
   Pass backward;
   /// Weight gradients, where the schedule has slots for them; backward is without them then.
   Pass weights;
-  /// What full recomputation runs again before backward.
+  /// What full recomputation, or that by operators, runs again before backward.
   Pass recompute;
 };
 /// `ring` is that of the tensor-parallel group, `context_ring` that of the context-parallel one.
@@ -93,8 +93,13 @@ struct LinearShape {
   bool adapted = false;
   /// Whether its multiplies run in 8 bits.
   bool fp8 = false;
-  /// Modules of its own that PyTorch has for it, one after the other: query, key and value; gate and up.
-  std::int64_t modules = 1;
+  /// Columns of `out` of each module that multiplies by itself: query, key and value; gate and up. Empty: all
+  /// are one.
+  std::vector<std::int64_t> columns = {};
+
+  std::int64_t modules() const { return columns.empty() ? 1 : static_cast<std::int64_t>(columns.size()); }
+  /// Each module as a layer of its own.
+  std::vector<LinearShape> apart() const;
 };
 /// Those of a layer: qkv, attention output, MLP in (both inputs of a gated one), MLP out. Where there are
 /// experts, the MLP is that of the shared ones, of width 0 if there are none. Latent attention has no qkv

@@ -11,6 +11,7 @@
 #include "sim/lowering/expert_tape.hpp"
 #include "sim/lowering/fp8.hpp"
 #include "sim/lowering/latent_tape.hpp"
+#include "sim/lowering/operator_checkpoint.hpp"
 
 namespace trainsim::lowering {
 
@@ -27,6 +28,8 @@ class LayerTape {
         kind_(kind),
         shapes_(model, plan),
         linears_(layer_linears(model, plan, kind)),
+        by_operators_(plan.recompute.by_operators()),
+        saved_(model, plan),
         residual_(shapes_.residual_elements * shapes_.element) {}
 
   Tape build();
@@ -41,13 +44,31 @@ class LayerTape {
   TensorId norm(const std::string& name, TensorId input);
   /// Copies in 8 bits of the gradient of an output of so many elements.
   void add_gradient_copies(Operation& operation, const LinearShape& linear, Bytes elements);
+  /// Gradients of the input that other modules of the layer make, while backward runs.
+  void add_other_gradients(Operation& operation, const LinearShape& linear);
+  /// A tensor that a multiply puts out.
+  struct Output {
+    std::string name;
+    std::int64_t columns = 0;
+    /// Whether a checkpoint of operators saves it.
+    bool saved = false;
+  };
+  /// Queries, keys and values, and the inputs of the MLP: one tensor, or one of each module.
+  std::vector<Output> qkv_outputs() const;
+  std::vector<Output> mlp_inputs() const;
   /// `of_input` is how the operation repeats that has made the input.
-  TensorId column_parallel(const std::string& name, TensorId input, const LinearShape& linear, Repeat repeat);
+  std::vector<TensorId> column_parallel(const std::string& name, TensorId input, const LinearShape& linear,
+                                        Repeat repeat, const std::vector<Output>& outputs);
+  /// `saved` is whether a checkpoint of operators saves what the multiply puts out.
   TensorId row_parallel(const std::string& name, TensorId input, const LinearShape& linear, Repeat repeat,
-                        Repeat of_input);
+                        Repeat of_input, bool saved);
+  void add_partial_sums(Operation& operation, bool saved);
   /// What a linear layer keeps: its input of so many elements, if something is trained there, in 8 bits if it
   /// is not made again anyhow; and what an adapter makes of it.
   void keep_for_gradients(Operation& operation, const LinearShape& linear, Bytes elements, Repeat of_input);
+  void save_if(bool saved, TensorId tensor) {
+    if (by_operators_ && saved) tape_.save(tensor);
+  }
   TensorId add_residual(const std::string& name, TensorId branch, TensorId residual);
   TensorId attention(TensorId input);
   /// What the attention core reads, and the tensors that hold it.
@@ -57,7 +78,7 @@ class LayerTape {
     std::vector<TensorId> storage;
   };
   Heads split_into_heads(TensorId input);
-  Heads heads(TensorId projected);
+  Heads heads(const std::vector<TensorId>& projected);
   TensorId core(const Heads& heads);
   /// Whether ring attention keeps one more tensor of that size, as the peaks of SimuMax's runs show of
   /// Transformer Engine; which one is not known.
@@ -89,11 +110,17 @@ class LayerTape {
   model::LayerKind kind_;
   Shapes shapes_;
   std::array<LinearShape, 4> linears_;
+  bool by_operators_;
+  SavedMultiplies saved_;
   Bytes residual_;
   Tape tape_;
 };
 
 Tape LayerTape::build() {
+  if (by_operators_) {
+    const bool compiled = plan_.fusion == plan::Fusion::kCompiled;
+    tape_.set_checkpoint(compiled ? Checkpoint::kCompiled : Checkpoint::kSelective);
+  }
   const TensorId input = tape_.tensor("layer input", residual_);
   tape_.set_input(input);
   const TensorId middle = add_residual("attention residual", attention(norm("attention norm", input)), input);
@@ -126,7 +153,8 @@ void LayerTape::keep_for_gradients(Operation& operation, const LinearShape& line
   const Bytes copy = of_input == Repeat::kOutput ? 0 : kept_fp8_bytes(plan_, elements);
   if (!plan_.lora.active() || linear.adapted) keep_input(tape_, operation, copy);
   if (!linear.adapted) return;
-  operation.writes.push_back(tape_.tensor(operation.name + " adapter input", width(plan_.lora.rank)));
+  const Bytes bytes = linear.modules() * width(plan_.lora.rank);
+  operation.writes.push_back(tape_.tensor(operation.name + " adapter input", bytes));
   operation.keeps.push_back(operation.writes.back());
 }
 
@@ -138,30 +166,64 @@ void LayerTape::add_gradient_copies(Operation& operation, const LinearShape& lin
       tape_.tensor(operation.name + " output gradient in 8 bits", std::llround(bytes)));
 }
 
-/// With sequence parallelism the input is gathered for the multiply, and again in backward, where the input's
-/// gradient is whole, too, before it is scattered.
-TensorId LayerTape::column_parallel(const std::string& name, TensorId input, const LinearShape& linear,
-                                    Repeat repeat) {
-  const TensorId output = tape_.tensor(name + " output", width(linear.out));
-  const TensorId whole = tape_.tensor(name + " input gradient of all ranks",
-                                      shapes_.sequence_parallel ? shapes_.residual_bytes() : 0);
-  Operation operation{name, {input}, {}, {output}, {}, {gathered(name + " input")}, {whole}, repeat};
-  add_gradient_copies(operation, linear, shapes_.tokens * linear.out);
-  // For the gradient of a weight; adapters need it as well.
-  if (!plan_.lora.active() || linear.adapted)
-    operation.weight_buffers.push_back(gathered(name + " input again"));
-  keep_for_gradients(operation, linear, shapes_.residual_elements, repeat_of_norm());
-  tape_.add(std::move(operation));
-  return output;
+/// Automatic differentiation adds up in place what modules make of their input's gradient; a compiler reads
+/// all at once.
+void LayerTape::add_other_gradients(Operation& operation, const LinearShape& linear) {
+  if (linear.modules() == 1) return;
+  const Bytes others = plan_.fusion == plan::Fusion::kCompiled ? linear.modules() - 1 : 1;
+  operation.backward_buffers.push_back(
+      tape_.tensor(operation.name + " input gradient of another module", others * shapes_.residual_bytes()));
 }
 
-/// With sequence parallelism the partial sums are whole before they are scattered.
+/// With sequence parallelism the input is gathered for the multiply, and again in backward, where the input's
+/// gradient is whole, too, before it is scattered. A checkpoint of operators gathers it once for both.
+std::vector<TensorId> LayerTape::column_parallel(const std::string& name, TensorId input,
+                                                 const LinearShape& linear, Repeat repeat,
+                                                 const std::vector<Output>& outputs) {
+  std::vector<TensorId> tensors;
+  for (const Output& output : outputs) {
+    tensors.push_back(tape_.tensor(output.name, width(output.columns)));
+    save_if(output.saved, tensors.back());
+  }
+  const TensorId whole = tape_.tensor(name + " input gradient of all ranks",
+                                      shapes_.sequence_parallel ? shapes_.residual_bytes() : 0);
+  const TensorId all_of_input = gathered(name + " input");
+  Operation operation{name, {input}, {}, tensors, {}, {}, {whole}, repeat};
+  add_other_gradients(operation, linear);
+  add_gradient_copies(operation, linear, shapes_.tokens * linear.out);
+  if (by_operators_ && shapes_.sequence_parallel) {
+    operation.has_weight = true;
+    operation.writes.push_back(all_of_input);
+    operation.keeps.push_back(all_of_input);
+  } else {
+    operation.forward_buffers.push_back(all_of_input);
+    // For the gradient of a weight; adapters need it as well.
+    if (!plan_.lora.active() || linear.adapted)
+      operation.weight_buffers.push_back(gathered(name + " input again"));
+    keep_for_gradients(operation, linear, shapes_.residual_elements, repeat_of_norm());
+  }
+  tape_.add(std::move(operation));
+  return tensors;
+}
+
+/// With sequence parallelism the partial sums are whole before they are scattered. A checkpoint of operators
+/// saves what is scattered, and the sums, if it saves the multiply's output; eager PyTorch makes sums again
+/// that it has not saved, though it needs only what is scattered.
+void LayerTape::add_partial_sums(Operation& operation, bool saved) {
+  if (!shapes_.sequence_parallel) return save_if(saved, operation.writes.front());
+  const TensorId partial = tape_.tensor(operation.name + " partial sums", shapes_.residual_bytes());
+  save_if(true, operation.writes.front());
+  save_if(saved, partial);
+  const bool made_again = by_operators_ && plan_.fusion != plan::Fusion::kCompiled;
+  std::vector<TensorId>& place = made_again ? operation.writes : operation.forward_buffers;
+  place.push_back(partial);
+}
+
 TensorId LayerTape::row_parallel(const std::string& name, TensorId input, const LinearShape& linear,
-                                 Repeat repeat, Repeat of_input) {
+                                 Repeat repeat, Repeat of_input, bool saved) {
   const TensorId output = tape_.tensor(name + " output", residual_);
-  const TensorId partial =
-      tape_.tensor(name + " partial sums", shapes_.sequence_parallel ? shapes_.residual_bytes() : 0);
-  Operation operation{name, {input}, {}, {output}, {}, {partial}, {}, repeat};
+  Operation operation{name, {input}, {}, {output}, {}, {}, {}, repeat};
+  add_partial_sums(operation, saved);
   operation.gathered_gradient = {gathered(name + " output gradient")};
   add_gradient_copies(operation, linear, shapes_.residual_elements);
   keep_for_gradients(operation, linear, shapes_.tokens * linear.in, of_input);
@@ -183,7 +245,7 @@ TensorId LayerTape::add_residual(const std::string& name, TensorId branch, Tenso
 /// Queries, keys and values as the core takes them: views of the projection, or tensors of their own where
 /// they are rotated, or where keys and values have fewer heads; repeated for every query head if the
 /// framework does so. Their gradients are put together again for the projection's.
-LayerTape::Heads LayerTape::heads(TensorId projected) {
+LayerTape::Heads LayerTape::heads(const std::vector<TensorId>& projected) {
   const bool grouped = shapes_.key_value_heads != shapes_.heads;
   const bool copied = model_.position_embedding == model::PositionEmbedding::kRotary || grouped;
   const Bytes keys = width(shapes_.taken_key_width);
@@ -192,18 +254,34 @@ LayerTape::Heads LayerTape::heads(TensorId projected) {
   heads.queries_and_keys = copied ? tape_.tensor("queries and keys", queries_and_keys)
                                   : tape_.view("queries and keys", queries_and_keys);
   heads.values = copied ? tape_.tensor("values", keys) : tape_.view("values", keys);
-  heads.storage = copied ? std::vector{heads.queries_and_keys, heads.values} : std::vector{projected};
-  tape_.add({"split into heads", {projected}, {}, {heads.queries_and_keys, heads.values}, {}, {}, {}, {}});
+  heads.storage = copied ? std::vector{heads.queries_and_keys, heads.values} : projected;
+  tape_.add({"split into heads", projected, {}, {heads.queries_and_keys, heads.values}, {}, {}, {}, {}});
   return heads;
 }
 
 TensorId LayerTape::attention(TensorId input) {
   return row_parallel("attention projection", core(split_into_heads(input)), linears_[1], Repeat::kNever,
-                      Repeat::kNever);
+                      Repeat::kNever, saved_.attention_output);
+}
+
+std::vector<LayerTape::Output> LayerTape::qkv_outputs() const {
+  const LinearShape& qkv = linears_[0];
+  if (qkv.modules() == 1) return {{"qkv output", qkv.out, saved_.queries}};
+  return {{"query projection output", qkv.columns[0], saved_.queries},
+          {"key projection output", qkv.columns[1], saved_.keys},
+          {"value projection output", qkv.columns[2], saved_.values}};
+}
+
+std::vector<LayerTape::Output> LayerTape::mlp_inputs() const {
+  const LinearShape& in = linears_[2];
+  if (in.modules() == 1) return {{"mlp in output", in.out, saved_.mlp_gate}};
+  return {{"mlp gate output", in.columns[0], saved_.mlp_gate},
+          {"mlp up output", in.columns[1], saved_.mlp_up}};
 }
 
 LayerTape::Heads LayerTape::split_into_heads(TensorId input) {
-  if (!model_.latent.active()) return heads(column_parallel("qkv", input, linears_[0], Repeat::kNever));
+  if (!model_.latent.active())
+    return heads(column_parallel("qkv", input, linears_[0], Repeat::kNever, qkv_outputs()));
   const LatentHeads latent = add_latent_heads(tape_, input, model_, plan_);
   return {latent.queries_and_keys, latent.values, {latent.queries_and_keys, latent.values}};
 }
@@ -219,6 +297,8 @@ TensorId LayerTape::core(const Heads& heads) {
   // One fp32 number per row for backward, which sums the gradient of queries in fp32.
   const Bytes rows = 4 * shapes_.tokens * shapes_.heads;
   const TensorId sums = tape_.tensor("attention log-sum-exp", rows);
+  save_if(true, output);
+  save_if(true, sums);
   const TensorId work =
       tape_.tensor("query gradient in fp32", 4 * shapes_.tokens * shapes_.query_width + rows);
   std::vector<TensorId> keeps = heads.storage;
@@ -299,15 +379,16 @@ TensorId LayerTape::experts(TensorId input) {
 
 /// A gated activation without fusion keeps the activated gate beside its two inputs and their product.
 TensorId LayerTape::dense_mlp(TensorId input, Repeat repeat) {
-  const TensorId inner = column_parallel("mlp in", input, linears_[2], repeat);
+  const std::vector<TensorId> inner = column_parallel("mlp in", input, linears_[2], repeat, mlp_inputs());
   const TensorId activated = tape_.tensor("activation output", width(linears_[3].in));
-  Operation activation{"activation", {inner}, {}, {activated}, {inner}, {}, {}, repeat_of_activation(repeat)};
+  Operation activation{"activation", inner, {}, {activated}, inner, {}, {}, repeat_of_activation(repeat)};
   if (keeps_gate()) {
     activation.writes.push_back(tape_.tensor("activated gate", width(linears_[3].in)));
     activation.keeps.push_back(activation.writes.back());
   }
   tape_.add(std::move(activation));
-  return row_parallel("mlp out", activated, linears_[3], repeat, repeat_of_activation(repeat));
+  return row_parallel("mlp out", activated, linears_[3], repeat, repeat_of_activation(repeat),
+                      saved_.mlp_out);
 }
 
 }  // namespace
@@ -372,6 +453,11 @@ bool has_parallel_loss(const plan::ParallelPlan& plan) {
          plan.loss == plan::Loss::kStandard;
 }
 
+bool has_log_softmax(const plan::ParallelPlan& plan) {
+  return plan.framework != plan::Framework::kMegatron && plan.tensor_parallel == 1 &&
+         plan.loss == plan::Loss::kStandard;
+}
+
 Tape head_tape(const model::ModelSpec& model, const plan::ParallelPlan& plan) {
   const Shapes shapes(model, plan);
   const Bytes residual = shapes.residual_elements * shapes.element;
@@ -406,6 +492,10 @@ Tape head_tape(const model::ModelSpec& model, const plan::ParallelPlan& plan) {
   if (fused) projection.keeps.push_back(logits);
   tape.add(std::move(projection));
   if (fused) return tape;
+  if (plan.loss == plan::Loss::kCompiled) {
+    tape.add({"cross-entropy", {logits}, {}, {tape.tensor("loss", 0)}, {logits}, {}, {}, {}});
+    return tape;
+  }
   if (plan.framework == plan::Framework::kMegatron) {
     add_loss_in_place(tape, logits, elements);
   } else {

@@ -17,6 +17,8 @@ Tape embedding_tape(const model::ModelSpec& model, const plan::ParallelPlan& pla
 /// Whether cross-entropy is PyTorch's of logits that tensor-parallel ranks share
 /// (torch.distributed.tensor.parallel.loss_parallel), written in single operations that nothing compiles.
 bool has_parallel_loss(const plan::ParallelPlan& plan);
+/// Whether it is PyTorch's of logits that each rank has for itself, with a log-softmax in fp32.
+bool has_log_softmax(const plan::ParallelPlan& plan);
 /// The same behind the last layer: final norm, logits and loss.
 Tape head_tape(const model::ModelSpec& model, const plan::ParallelPlan& plan);
 

@@ -4,25 +4,31 @@
 
 namespace trainsim::lowering {
 
+std::vector<LinearShape> LinearShape::apart() const {
+  if (columns.empty()) return {*this};
+  std::vector<LinearShape> modules;
+  for (const std::int64_t width : columns) modules.push_back({in, width, adapted, fp8});
+  return modules;
+}
+
 std::array<LinearShape, 4> layer_linears(const model::ModelSpec& model, const plan::ParallelPlan& plan,
                                          model::LayerKind kind) {
   const Shapes shapes(model, plan);
   const bool attention = plan.lora.active() && plan.lora.attention;
   const bool mlp = plan.lora.active() && plan.lora.mlp;
   const bool latent = model.latent.active();
-  const bool apart = plan.framework != plan::Framework::kMegatron;
-  const LinearShape qkv = {shapes.hidden, latent ? 0 : shapes.query_width + 2 * shapes.key_value_width,
-                           attention, plan.uses_fp8(), apart ? 3 : 1};
+  LinearShape qkv = {shapes.hidden, latent ? 0 : shapes.query_width + 2 * shapes.key_value_width, attention,
+                     plan.uses_fp8()};
+  if (!latent && !plan.fused_linears.qkv)
+    qkv.columns = {shapes.query_width, shapes.key_value_width, shapes.key_value_width};
   const LinearShape output = {shapes.output_width, shapes.hidden, attention, plan.uses_fp8()};
   if (kind == model::LayerKind::kExpert) {
     const auto [in, out] = shared_expert_linears(model, plan);
     return {{qkv, output, in, out}};
   }
-  return {
-      {qkv,
-       output,
-       {shapes.hidden, shapes.mlp_inputs * shapes.ffn, mlp, plan.uses_fp8(), apart ? shapes.mlp_inputs : 1},
-       {shapes.ffn, shapes.hidden, mlp, plan.uses_fp8()}}};
+  LinearShape in = {shapes.hidden, shapes.mlp_inputs * shapes.ffn, mlp, plan.uses_fp8()};
+  if (model.gated() && !plan.fused_linears.mlp) in.columns = {shapes.ffn, shapes.ffn};
+  return {{qkv, output, in, {shapes.ffn, shapes.hidden, mlp, plan.uses_fp8()}}};
 }
 
 std::vector<LinearShape> latent_linears(const model::ModelSpec& model, const plan::ParallelPlan& plan) {
@@ -40,11 +46,11 @@ std::vector<LinearShape> latent_linears(const model::ModelSpec& model, const pla
 
 namespace {
 
-/// r (in + out) for each adapter: a matrix into the rank and one out of it.
+/// r (in + out) for each adapter: a matrix into the rank and one out of it. Each module has one.
 std::int64_t adapter_parameters(const model::ModelSpec& model, const plan::ParallelPlan& plan) {
   std::int64_t parameters = 0;
   for (const LinearShape& linear : layer_linears(model, plan))
-    parameters += linear.adapted ? plan.lora.rank * (linear.in + linear.out) : 0;
+    parameters += linear.adapted ? plan.lora.rank * (linear.modules() * linear.in + linear.out) : 0;
   return parameters;
 }
 

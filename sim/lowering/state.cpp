@@ -134,7 +134,9 @@ Bytes stand_in_bytes(const model::ModelSpec& model, const plan::ParallelPlan& pl
   };
   for (const model::LayerKind kind : {model::LayerKind::kDense, model::LayerKind::kExpert}) {
     if (kind == model::LayerKind::kExpert ? !holds(kind) : model.experts.active() && !holds(kind)) continue;
-    for (const LinearShape& linear : layer_linears(model, plan, kind)) shapes.emplace(linear.out, linear.in);
+    for (const LinearShape& linear : layer_linears(model, plan, kind)) {
+      for (const LinearShape& module : linear.apart()) shapes.emplace(module.out, module.in);
+    }
     for (const LinearShape& linear : latent_linears(model, plan)) shapes.emplace(linear.out, linear.in);
     if (kind == model::LayerKind::kDense) continue;
     for (const LinearShape& linear : expert_linears(model, plan)) shapes.emplace(linear.out, linear.in);
@@ -174,21 +176,19 @@ namespace {
 /// Trained weights of a layer but those of routed experts.
 void add_weights_of_layer(const model::ModelSpec& model, const plan::ParallelPlan& plan,
                           model::LayerKind kind, std::vector<std::int64_t>& weights) {
-  const bool apart = plan.framework == Framework::kInternEvo;
   std::int64_t small = trained_layer_parameters_per_rank(model, plan, kind);
   if (kind == model::LayerKind::kExpert) small -= expert_parameters_per_rank(model, plan);
   std::vector<LinearShape> linears = latent_linears(model, plan);
-  const std::size_t gated = linears.size() + 2;
-  for (const LinearShape& linear : layer_linears(model, plan, kind)) linears.push_back(linear);
-  for (std::size_t i = 0; i < linears.size(); ++i) {
-    const LinearShape& linear = linears[i];
+  for (const LinearShape& linear : layer_linears(model, plan, kind)) {
+    for (const LinearShape& module : linear.apart()) linears.push_back(module);
+  }
+  for (const LinearShape& linear : linears) {
     const std::int64_t large =
         linear.adapted ? plan.lora.rank * (linear.in + linear.out) : trained_of(linear.in * linear.out, plan);
-    const std::int64_t parts = apart && i == gated && model.gated() ? 2 : 1;
-    weights.insert(weights.end(), static_cast<std::size_t>(parts), large / parts);
+    weights.push_back(large);
     small -= large;
   }
-  const std::int64_t norms = apart ? 2 : 1;
+  const std::int64_t norms = plan.framework == Framework::kInternEvo ? 2 : 1;
   weights.insert(weights.end(), static_cast<std::size_t>(norms), small / norms);
 }
 
@@ -323,8 +323,7 @@ Bytes host_activation_bytes(const model::ModelSpec& model, const plan::ParallelP
   Bytes bytes = 0;
   for (std::int64_t layer = 0; layer < plan.offloaded_layers; ++layer) {
     const Tape tape = layer_tape(model, plan, model.kind_of(layer));
-    const Keep keep = kept_of(plan.recompute, layer);
-    bytes += keep == Keep::kAll ? tape.kept() : keep == Keep::kInput ? tape.input_bytes() : 0;
+    bytes += tape.kept(kept_of(plan.recompute, layer));
   }
   return bytes * (plan.schedule == plan::ScheduleKind::kGpipe ? plan.micro_batches() : 1);
 }

@@ -50,13 +50,58 @@ std::string Tape::text(std::size_t name) const {
   }
 }
 
+/// PyTorch ends a repeated forward as soon as it has saved all that backward unpacks: an operation that is
+/// needed for its input alone does not run.
+std::size_t Tape::repeated_operations() const {
+  if (checkpoint_ == Checkpoint::kWhole) return operations_.size();
+  for (std::size_t i = operations_.size(); i > 0; --i) {
+    const Operation& operation = operations_[i - 1];
+    if (operation.keeps.empty()) continue;
+    const bool keeps_output =
+        std::any_of(operation.keeps.begin(), operation.keeps.end(),
+                    [&](TensorId tensor) { return contains(operation.writes, tensor); });
+    return keeps_output ? i : i - 1;
+  }
+  return 0;
+}
+
+bool Tape::is_used_again(TensorId tensor) const {
+  const std::size_t end = repeated_operations();
+  for (std::size_t i = 0; i < operations_.size(); ++i) {
+    const Operation& operation = operations_[i];
+    if (contains(operation.keeps, tensor)) return true;
+    if (i < end && (contains(operation.reads, tensor) || contains(operation.adds, tensor) ||
+                    contains(operation.looks_at, tensor)))
+      return true;
+  }
+  return false;
+}
+
+std::vector<TensorId> Tape::held() const {
+  std::vector<TensorId> tensors = saved_;
+  if (checkpoint_ == Checkpoint::kCompiled)
+    std::erase_if(tensors, [this](TensorId tensor) { return !is_used_again(tensor); });
+  return tensors;
+}
+
+std::vector<TensorId> Tape::held_in_vain() const {
+  std::vector<TensorId> tensors = held();
+  std::erase_if(tensors, [this](TensorId tensor) { return is_used_again(tensor); });
+  return tensors;
+}
+
 /// Walks the operations forward or backward and writes down what is allocated and freed.
 class Tape::Walk {
  public:
   Walk(const Tape& tape, Keep keep, MemoryCategory kept, bool input_there);
 
-  void forward();
+  /// The first `operations` of them.
+  void forward(std::size_t operations);
   void backward();
+  /// Takes what a checkpoint holds to be there; what nothing uses stays.
+  void begin_with_held();
+  /// Frees what a checkpoint has held in vain.
+  void free_held();
   /// Backward that leaves weights for later, and the gradients of these.
   void backward_of_inputs();
   void backward_of_weights();
@@ -73,6 +118,7 @@ class Tape::Walk {
   /// Frees a value that nobody reads or keeps any more.
   void release_value(TensorId tensor);
   void run_forward(const Operation& operation, MemoryCategory kept);
+  void release_inputs(const Operation& operation);
   void run_backward(std::size_t index);
   /// Whether a tensor is put out by an operation with a weight.
   bool feeds_weight(TensorId tensor) const {
@@ -167,7 +213,10 @@ bool Tape::Walk::claims(std::size_t operation, TensorId tensor) const {
 }
 
 void Tape::Walk::count_claims(Keep keep) {
-  if (keep == Keep::kInput) ++claims_[tape_.input_];
+  if (keep == Keep::kInput) {
+    ++claims_[tape_.input_];
+    for (const TensorId tensor : tape_.held()) ++claims_[tensor];
+  }
   if (keep != Keep::kAll) return;
   for (std::size_t i = 0; i < tape_.operations_.size(); ++i) {
     const Operation& operation = tape_.operations_[i];
@@ -205,23 +254,46 @@ void Tape::Walk::release_value(TensorId tensor) {
   free(tensor, kValue);
 }
 
+/// An operation whose outputs are all there does not run.
 void Tape::Walk::run_forward(const Operation& operation, MemoryCategory kept) {
-  with_buffers(operation.forward_buffers, [&] {
-    for (const TensorId tensor : operation.writes) allocate_value(tensor, kept);
-  });
+  const std::vector<TensorId>& writes = operation.writes;
+  const bool runs = writes.empty() || std::any_of(writes.begin(), writes.end(),
+                                                  [this](TensorId tensor) { return !alive_[tensor]; });
+  if (runs) {
+    with_buffers(operation.forward_buffers, [&] {
+      for (const TensorId tensor : writes) allocate_value(tensor, kept);
+    });
+  }
+  release_inputs(operation);
+  for (const TensorId tensor : writes) release_value(tensor);
+}
+
+void Tape::Walk::release_inputs(const Operation& operation) {
   for (const std::vector<TensorId>* list : {&operation.reads, &operation.adds, &operation.looks_at}) {
     for (const TensorId tensor : *list) {
       --readers_[tensor];
       release_value(tensor);
     }
   }
-  for (const TensorId tensor : operation.writes) release_value(tensor);
 }
 
-void Tape::Walk::forward() {
+void Tape::Walk::forward(std::size_t operations) {
   if (tape_.input_ != kNoTensor) allocate_value(tape_.input_, kept_category_);
-  for (const Operation& operation : tape_.operations_) run_forward(operation, kept_category_);
-  if (tape_.output_ != kNoTensor && claims_[tape_.output_] == 0) free(tape_.output_, kValue);
+  for (std::size_t i = 0; i < tape_.operations_.size(); ++i) {
+    const Operation& operation = tape_.operations_[i];
+    i < operations ? run_forward(operation, kept_category_) : release_inputs(operation);
+  }
+  const TensorId output = tape_.output_;
+  if (output != kNoTensor && alive_[output] && claims_[output] == 0) free(output, kValue);
+}
+
+void Tape::Walk::begin_with_held() {
+  for (const TensorId tensor : tape_.held()) alive_[tensor] = true;
+  for (const TensorId tensor : tape_.held_in_vain()) ++claims_[tensor];
+}
+
+void Tape::Walk::free_held() {
+  for (const TensorId tensor : tape_.held_in_vain()) free(tensor, kValue);
 }
 
 void Tape::Walk::add_gradient(TensorId tensor) {
@@ -355,19 +427,21 @@ void Tape::Walk::backward() {
 
 MemoryTrace Tape::forward(Keep keep) const {
   Walk walk(*this, keep, MemoryCategory::kActivations, false);
-  walk.forward();
+  walk.forward(operations_.size());
   return walk.trace();
 }
 
 MemoryTrace Tape::again(bool input_kept) const {
   Walk walk(*this, Keep::kAll, MemoryCategory::kRecomputation, input_kept);
-  walk.forward();
+  walk.begin_with_held();
+  walk.forward(repeated_operations());
   return walk.trace();
 }
 
 MemoryTrace Tape::backward() const {
   Walk walk(*this, Keep::kAll, MemoryCategory::kActivations, false);
   walk.backward();
+  walk.free_held();
   return walk.trace();
 }
 
@@ -416,9 +490,9 @@ TapeTraces::TapeTraces(const Tape& tape, bool split)
   for (std::size_t name = 0; name < texts.size(); ++name) texts[name] = tape.text(name);
 }
 
-Bytes Tape::kept() const {
+Bytes Tape::kept(Keep keep) const {
   Bytes bytes = 0;
-  for (const MemoryChange& change : forward()) bytes += change.allocates ? change.bytes : -change.bytes;
+  for (const MemoryChange& change : forward(keep)) bytes += change.allocates ? change.bytes : -change.bytes;
   return bytes;
 }
 

@@ -68,10 +68,23 @@ using MemoryTrace = std::vector<MemoryChange>;
 enum class Keep : std::uint8_t {
   /// All that backward needs.
   kAll,
-  /// The pass's input only: full recomputation.
+  /// What a checkpoint keeps: the pass's input, and the outputs that it saves.
   kInput,
   /// Nothing: the pass lies between two kept inputs.
   kNothing,
+};
+
+/// How a checkpoint brings back what it has not kept.
+enum class Checkpoint : std::uint8_t {
+  /// The whole forward runs again.
+  kWhole,
+  /// What is left of the forward behind saved outputs runs again, up to the last tensor that backward needs
+  /// (PyTorch's selective checkpoint, with early stop). Saved outputs stay until they are used, and those
+  /// that
+  /// nothing uses until backward has ended.
+  kSelective,
+  /// The same in a compiled pass, which saves only what is used.
+  kCompiled,
 };
 
 /// The tensors of one pass (a layer, the embedding or the head) with their lifetimes, as PyTorch's autograd
@@ -90,6 +103,9 @@ class Tape {
   TensorId kept_as(std::string name, Bytes bytes, program::MemoryCategory kept);
   /// Logits whose gradient is written in their place.
   TensorId overwritten_by_gradient(std::string name, Bytes bytes);
+  /// Lets a checkpoint that is not kWhole keep an output, instead of making it again.
+  void save(TensorId tensor) { saved_.push_back(tensor); }
+  void set_checkpoint(Checkpoint checkpoint) { checkpoint_ = checkpoint; }
   void add(Operation operation) { operations_.push_back(std::move(operation)); }
   /// What comes in from the pass before and what goes out; without them the pass is the first or the last.
   void set_input(TensorId tensor) { input_ = tensor; }
@@ -106,7 +122,7 @@ class Tape {
   std::array<MemoryTrace, 2> split_backward() const;
 
   /// Bytes that are kept from forward to backward.
-  Bytes kept() const;
+  Bytes kept(Keep keep = Keep::kAll) const;
   bool has_input() const { return input_ != kNoTensor; }
   /// Bytes of the input.
   Bytes input_bytes() const { return input_ == kNoTensor ? 0 : tensors_[input_].bytes; }
@@ -126,7 +142,16 @@ class Tape {
     program::MemoryCategory kept = program::MemoryCategory::kActivations;
   };
   class Walk;
+  /// End of the operations that a checkpoint runs again.
+  std::size_t repeated_operations() const;
+  /// Whether one of these reads a tensor, or backward needs it.
+  bool is_used_again(TensorId tensor) const;
+  /// Saved tensors that a checkpoint holds, and those of them that nothing uses.
+  std::vector<TensorId> held() const;
+  std::vector<TensorId> held_in_vain() const;
 
+  std::vector<TensorId> saved_;
+  Checkpoint checkpoint_ = Checkpoint::kWhole;
   std::vector<Tensor> tensors_;
   std::vector<Operation> operations_;
   TensorId input_ = kNoTensor;

@@ -110,8 +110,9 @@ Problems check(const ParallelPlan& plan, const ModelSpec& model, const ClusterSp
                const std::vector<std::string>& unread) {
   const Facts facts{plan, model, cluster};
   Problems problems;
-  for (const auto& group : {tensor_rules(), context_rules(), world_rules(), batch_rules(), pipeline_rules(),
-                            offload_rules(), expert_rules(), framework_rules(), number_rules()}) {
+  for (const auto& group :
+       {tensor_rules(), context_rules(), world_rules(), batch_rules(), pipeline_rules(), operator_rules(),
+        offload_rules(), expert_rules(), framework_rules(), number_rules()}) {
     for (const Rule& rule : group) {
       if (applies(rule, unread)) rule.apply(facts, problems);
     }

@@ -29,10 +29,41 @@ void check_internevo(const Facts& facts, Problems& problems) {
   if (facts.model.experts.active()) refuse("model.experts", "a model with experts", "a dense model");
 }
 
+/// Megatron-LM has no layers that multiply apart.
+void check_fused_linears(const Facts& facts, Problems& problems) {
+  const ParallelPlan& plan = facts.plan;
+  const bool all = plan.fused_linears.qkv && (plan.fused_linears.mlp || !facts.model.gated());
+  if (plan.framework != Framework::kMegatron || all) return;
+  problems.push_back({"software.fused_linears",
+                      "leaves out what Megatron-LM always fuses (software.framework: megatron); legal here: "
+                      "[qkv, mlp], or another framework"});
+}
+
+/// Only PyTorch's own loss is compiled, and not that of logits which ranks share.
+void check_loss(const Facts& facts, Problems& problems) {
+  const ParallelPlan& plan = facts.plan;
+  if (plan.loss != Loss::kCompiled) return;
+  const auto refuse = [&problems](const std::string& what, const std::string& instead) {
+    problems.push_back(
+        {"software.loss", "compiled with " + what + "; legal here: standard or fused, or " + instead});
+  };
+  if (plan.framework == Framework::kMegatron || plan.framework == Framework::kInternEvo) {
+    refuse("software.framework " + to_string(plan.framework) + ", which has kernels of its own for it",
+           "software.framework: fsdp or deepspeed");
+  }
+  if (plan.tensor_parallel > 1) {
+    refuse("tensor_parallel " + text(plan.tensor_parallel) +
+               ", whose ranks share the logits, is not supported by this version",
+           "tensor_parallel: 1");
+  }
+}
+
 }  // namespace
 
 std::vector<Rule> framework_rules() {
-  return {{{"software.framework", "plan.sharding", "plan.precision", "plan.gradient_dtype", "plan.optimizer",
+  return {{{"software.fused_linears", "software.framework"}, check_fused_linears},
+          {{"software.loss", "software.framework", "plan.tensor_parallel"}, check_loss},
+          {{"software.framework", "plan.sharding", "plan.precision", "plan.gradient_dtype", "plan.optimizer",
             "plan.lora", "plan.overlap_parameter_gather", "model.experts"},
            check_internevo}};
 }

@@ -171,6 +171,8 @@ std::string to_string(RecomputeGranularity granularity) {
       return "none";
     case RecomputeGranularity::kSelective:
       return "selective";
+    case RecomputeGranularity::kOperators:
+      return "operators";
     case RecomputeGranularity::kFull:
       return "full";
   }
@@ -287,6 +289,27 @@ bool usual_transformer_engine(Framework framework, model::Attention attention) {
   return framework == Framework::kMegatron && current;
 }
 
+FusedLinears usual_fused_linears(Framework framework, bool gated) {
+  if (!gated) return {};
+  switch (framework) {
+    case Framework::kFsdp:
+      return {false, false};
+    case Framework::kInternEvo:
+      return {true, false};
+    case Framework::kMegatron:
+    case Framework::kDeepSpeed:
+      return {};
+  }
+  return {};
+}
+
+std::vector<std::string> fused_names(const FusedLinears& linears) {
+  std::vector<std::string> names;
+  if (linears.qkv) names.emplace_back("qkv");
+  if (linears.mlp) names.emplace_back("mlp");
+  return names;
+}
+
 std::string to_string(Framework framework) {
   switch (framework) {
     case Framework::kMegatron:
@@ -312,6 +335,7 @@ std::vector<std::string> module_names(const RecomputeModules& modules) {
 }
 
 std::string to_string(Loss loss) {
+  if (loss == Loss::kCompiled) return "compiled";
   return loss == Loss::kFused ? "fused" : "standard";
 }
 

@@ -16,8 +16,10 @@ namespace trainsim::plan {
 
 /// Pipeline schedule. The zero-bubble ones (Qi et al. 2023, arXiv 2401.10241) put weight gradients off.
 enum class ScheduleKind { kGpipe, kOneFOneB, kInterleaved, kZeroBubbleH1, kZeroBubbleH2 };
-/// What backward recomputes. Selective recomputes the attention core (scores, softmax, dropout, values).
-enum class RecomputeGranularity { kNone, kSelective, kFull };
+/// What backward recomputes. Selective recomputes parts of a layer, as Megatron-LM names them; kOperators all
+/// but the outputs of operators that a list names, as PyTorch's selective checkpoint does with torchtitan's
+/// list: fused attention, reduce-scatters and every other multiply.
+enum class RecomputeGranularity { kNone, kSelective, kOperators, kFull };
 /// Which layers full recomputation covers: every `layers`-th boundary is kept (uniform), or the first
 /// `layers` layers of each stage are recomputed and the rest are not (block). Megatron-LM's
 /// --recompute-method.
@@ -56,9 +58,10 @@ enum class Fusion { kNone, kStandard, kCompiled };
 /// weights).
 enum class Framework { kMegatron, kFsdp, kDeepSpeed, kInternEvo };
 /// How the cross-entropy of the logits is computed: as the framework's own kernels do, in fp32 tensors as
-/// large as the logits, or by one kernel that keeps the logits and writes their gradient in their place
-/// (Transformer Engine, flash-attention's).
-enum class Loss { kStandard, kFused };
+/// large as the logits; by one kernel that keeps the logits and writes their gradient in their place
+/// (Transformer Engine, flash-attention's); or by PyTorch's cross-entropy, compiled, which keeps the logits
+/// and makes their gradient from them, without tensors in fp32.
+enum class Loss { kStandard, kFused, kCompiled };
 /// What the optimizer keeps for each parameter beside the fp32 parameter itself.
 enum class Optimizer { kAdam, kAdam8Bit, kLion, kSgd, kSgdMomentum, kAdafactor };
 
@@ -111,6 +114,15 @@ enum class ContextCommunication {
   kAllToAll,
 };
 
+/// Linear layers that take the same input and are one multiply, of a weight put together.
+struct FusedLinears {
+  /// Those of queries, keys and values.
+  bool qkv = true;
+  /// Both of a gated MLP.
+  bool mlp = true;
+  bool operator==(const FusedLinears&) const = default;
+};
+
 /// Low-rank adapters that are trained beside frozen weights (Hu et al. 2021, arXiv 2106.09685).
 struct Lora {
   /// Rank of an adapter, r; 0 = no adapters, all weights are trained.
@@ -154,6 +166,7 @@ struct Recompute {
   bool repeats(bool RecomputeModules::*module) const {
     return granularity == RecomputeGranularity::kSelective && modules.*module;
   }
+  bool by_operators() const { return granularity == RecomputeGranularity::kOperators; }
 };
 
 /// Measured times that replace the cost model: seconds of one micro-batch on one stage, all its chunks
@@ -227,6 +240,7 @@ struct ParallelPlan {
   Fusion fusion = Fusion::kStandard;
   Framework framework = Framework::kMegatron;
   Loss loss = Loss::kStandard;
+  FusedLinears fused_linears;
   /// How often the training loop works out the cross-entropy of a micro-batch again, for its metrics.
   std::int64_t loss_metrics = 0;
   Optimizer optimizer = Optimizer::kAdam;
@@ -410,6 +424,11 @@ std::string to_string(Framework framework);
 /// and Transformer Engine with Megatron-LM and attention kernels of its time.
 Framework usual_framework(Sharding sharding);
 bool usual_transformer_engine(Framework framework, model::Attention attention);
+/// Likewise: all of Megatron-LM and Megatron-DeepSpeed; InternEvo's Wqkv, beside w1 and w2. With FSDP those
+/// of models that are GPT's kin (MPT's Wqkv), but none of a gated model: torchtitan, Hugging Face and
+/// foundation-model-stack have a module for each of Llama's.
+FusedLinears usual_fused_linears(Framework framework, bool gated);
+std::vector<std::string> fused_names(const FusedLinears& linears);
 std::string to_string(OffloadTarget target);
 std::string to_string(BackwardPrefetch prefetch);
 std::string to_string(Loss loss);

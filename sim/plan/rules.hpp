@@ -46,6 +46,8 @@ std::vector<Rule> world_rules();
 std::vector<Rule> batch_rules();
 /// Rules about stages, chunks and recomputed layers.
 std::vector<Rule> pipeline_rules();
+/// Rules about checkpoints that save the outputs of some operators.
+std::vector<Rule> operator_rules();
 /// Rules about state that lives on the host.
 std::vector<Rule> offload_rules();
 /// Rules about what a framework does not have.

@@ -135,6 +135,7 @@ Json plan_json(const Summary& summary) {
           {"optimizer", plan::to_string(plan.optimizer)},
           {"loss", plan::to_string(plan.loss)},
           {"loss_metrics", plan.loss_metrics},
+          {"fused_linears", plan::fused_names(plan.fused_linears)},
           {"transformer_engine", plan.transformer_engine},
           {"attention", model::to_string(summary.model.attention)}};
 }

@@ -105,6 +105,8 @@ ParallelPlan applied(const Candidate& candidate, const Base& base) {
   if (base.is_open("software.framework")) plan.framework = plan::usual_framework(plan.sharding);
   if (base.is_open("software.transformer_engine"))
     plan.transformer_engine = plan::usual_transformer_engine(plan.framework, base.model.attention);
+  if (base.is_open("software.fused_linears"))
+    plan.fused_linears = plan::usual_fused_linears(plan.framework, base.model.gated());
   return plan;
 }
 
@@ -155,6 +157,8 @@ std::string recompute_value(const Recompute& recompute) {
     case RecomputeGranularity::kSelective:
       return "{granularity: selective, modules: [" + joined(plan::module_names(recompute.modules), ", ") +
              "]" + partial + "}";
+    case RecomputeGranularity::kOperators:
+      return "operators";
     case RecomputeGranularity::kFull:
       break;
   }
@@ -175,6 +179,8 @@ std::string words_for(const Recompute& recompute) {
     case RecomputeGranularity::kSelective:
       if (modules.core_attention && !modules.mlp && !modules.norm && !modules.activation) return "selective";
       return joined(plan::module_names(modules), "+");
+    case RecomputeGranularity::kOperators:
+      return "operators";
     case RecomputeGranularity::kFull:
       break;
   }

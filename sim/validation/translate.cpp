@@ -215,7 +215,7 @@ class Translator {
 
   void translate_words() {
     word("plan.recompute", "plan.recompute",
-         {{"none", "none"}, {"selective", "selective"}, {"full", "full"}});
+         {{"none", "none"}, {"operators", "operators"}, {"selective", "selective"}, {"full", "full"}});
     word("plan.optimizer_sharding", "plan.sharding",
          {{"within", "within a group of ranks"},
           {"zero-3", "zero3"},

@@ -376,9 +376,33 @@ eval $CMD
         tree, said = self.imported("torchtitan-old.toml", "--cluster", "dgx-h100")
         self.assertEqual(tree["gpus"], 16)
         self.assert_has(tree, "plan", {"micro_batch_size": 2, "sharding": {"stage": 3, "group": 8},
-                                       "recompute": {"granularity": "selective", "modules": ["layernorm", "activation"]}})
+                                       "recompute": "operators"})
         self.assert_has(tree, "software", {"launch": "compiled", "fusion": "compiled"})
-        self.assertIn("activation_checkpoint selective op", said)
+        self.assertNotIn("loss", tree["software"])
+        self.assertNotIn("activation_checkpoint selective op", said)
+        self.assert_legal()
+
+    def test_what_torchtitan_compiles(self):
+        job = ('[model]\nname = "llama3"\nflavor = "8B"\n[training]\nlocal_batch_size = 1\n[parallelism]\n'
+               "tensor_parallel_degree = {tensor}\n[compile]\nenable = {enable}\n{more}")
+        both, model, loss = {"fusion": "compiled", "loss": "compiled"}, {"fusion": "compiled"}, {"loss": "compiled"}
+        for tensor, enable, more, compiled in ((1, "true", "", both), (1, "false", "", {}), (8, "true", "", model),
+                                               (1, "true", 'components = ["model"]\n', model),
+                                               (1, "true", 'components = ["loss"]\n', loss)):
+            with self.subTest(tensor=tensor, enable=enable, more=more):
+                text = job.format(tensor=tensor, enable=enable, more=more)
+                tree, _ = self.imported(self.written(text, "job.toml"), "--cluster", "dgx-h100", "--gpus", "8")
+                software = tree["software"]
+                self.assertEqual(software["fusion"], compiled.get("fusion", "none"))
+                self.assertEqual(software.get("loss"), compiled.get("loss"))
+                self.assert_legal()
+
+    def test_operators_that_torchtitan_recomputes_of_experts(self):
+        job = ('[model]\nname = "qwen3"\nflavor = "30B-A3B"\n[activation_checkpoint]\nmode = "selective"\n'
+               'selective_ac_option = "op"\n[training]\nlocal_batch_size = 1\n')
+        tree, said = self.imported(self.written(job, "job.toml"), "--cluster", "dgx-h100", "--gpus", "8")
+        self.assert_has(tree, "plan", {"recompute": {"granularity": "selective", "modules": ["layernorm", "activation"]}})
+        self.assertIn("of a model with experts are approximated by norms and activations", said)
         self.assert_legal()
 
     def test_models_of_hugging_face(self):

@@ -66,6 +66,27 @@ TEST_F(Load, ChoosesTheScheduleFromTheChunks) {
   EXPECT_TRUE(run.plan.overlap_point_to_point);
 }
 
+TEST_F(Load, ReadsRecomputationByOperators) {
+  for (const char* value : {"operators", "{granularity: operators}"}) {
+    const Experiment run = loaded(configuration(std::string("{sharding: zero3, recompute: ") + value + "}"));
+    EXPECT_EQ(run.plan.recompute.granularity, plan::RecomputeGranularity::kOperators);
+  }
+}
+
+/// torchtitan and Hugging Face have a module each for Llama's; MPT's Wqkv is one.
+TEST_F(Load, TakesLinearsOfOneInputAsTheFrameworkHasThem) {
+  using plan::FusedLinears;
+  const auto fused = [this](const std::string& plan, const std::string& software) {
+    return loaded(configuration(plan, "gpus: 8\n" + software)).plan.fused_linears;
+  };
+  EXPECT_EQ(fused("{}", ""), (FusedLinears{true, true}));
+  EXPECT_EQ(fused("{sharding: zero3}", ""), (FusedLinears{true, true}));
+  EXPECT_EQ(fused("{sharding: zero3}", "software: {fused_linears: []}\n"), (FusedLinears{false, false}));
+  EXPECT_EQ(plan::usual_fused_linears(plan::Framework::kFsdp, true), (FusedLinears{false, false}));
+  EXPECT_EQ(plan::usual_fused_linears(plan::Framework::kInternEvo, true), (FusedLinears{true, false}));
+  EXPECT_EQ(plan::usual_fused_linears(plan::Framework::kDeepSpeed, true), (FusedLinears{true, true}));
+}
+
 TEST_F(Load, ReadsMappingsForFinerControl) {
   const Experiment run = loaded(configuration(
       "{recompute: {granularity: full, method: block, layers: 3}, sharding: {stage: 1}, gradient_dtype: bf16,"

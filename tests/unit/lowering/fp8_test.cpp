@@ -141,6 +141,7 @@ TEST(Fp8, ScalesOfRowsAreMadeByEachModule) {
   plan.sharding = plan::Sharding::kZero3;
   plan.framework = plan::Framework::kFsdp;
   plan.transformer_engine = false;
+  plan.fused_linears.qkv = false;
   const std::vector<double> inputs = moved_by(passes_of(plan).forward, "cast to 8 bits");
   EXPECT_EQ(std::vector<double>(inputs.begin(), inputs.begin() + 3), (Bytes64{3, 3, 3}));
   // Gradients and inputs as above, the input of qkv three times, and weights (12 h^2 in all).

@@ -38,6 +38,17 @@ TEST(Lora, TrainsTheAdaptersOnly) {
   EXPECT_EQ(trained_layer_parameters_per_rank(gpt({4}), attention), kAttention);
 }
 
+/// Queries, keys and values have an adapter each where they are layers of their own: r (h + h) three times.
+TEST(Lora, TrainsAnAdapterOfEachLayer) {
+  ParallelPlan plan = lora_plan();
+  plan.fused_linears.qkv = false;
+  const std::int64_t more = kRank * 2 * kHidden;
+  EXPECT_EQ(trained_layer_parameters_per_rank(gpt({4}), plan), kAttention + kMlp + more);
+  EXPECT_EQ(trained_stage_parameters(gpt({4}), plan, 0), 4 * (kAttention + kMlp + more));
+  const Bytes inputs = 2 * 2 * kRank * 256;
+  EXPECT_EQ(layer_tape(gpt({4}), plan).kept(), layer_tape(gpt({4}), lora_plan()).kept() + inputs);
+}
+
 /// 2 bytes for every parameter, 4 + 12 for each that is trained.
 TEST(Lora, KeepsGradientsAndOptimizerOfAdaptersOnly) {
   const ParallelPlan plan = lora_plan();

@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
 #include "sim/lowering/emitter.hpp"
+#include "sim/lowering/ends.hpp"
 #include "sim/lowering/layer.hpp"
 #include "sim/lowering/layer_tape.hpp"
 #include "tests/unit/lowering/support.hpp"
@@ -70,6 +72,80 @@ TEST(Software, PersistentNormsMoveFewerBytes) {
   EXPECT_EQ(bytes_of(unfused.backward, "norm"), 2 * kElements * 10.0);
 }
 
+/// h = 512, f = 2048 twice, s = 256, b = 2.
+model::ModelSpec gated_gpt() {
+  model::ModelSpec model = gpt({});
+  model.activation = model::Activation::kSwiglu;
+  return model;
+}
+
+/// Multiplies of a pass, by the number of their columns.
+std::vector<double> multiplies_of(const Pass& pass, const std::string& name) {
+  std::vector<double> flops;
+  for (const Step& step : pass) {
+    for (const program::Kernel& kernel : step.kernels) {
+      if (kernel.name == name) flops.push_back(kernel.flops / (2.0 * 512 * 512));
+    }
+  }
+  return flops;
+}
+
+/// 512 columns each of queries, keys and values, 2048 each of gate and up, in all three directions.
+TEST(Software, LayersOfOneInputAreOneMultiplyOrOneEach) {
+  using Columns = std::vector<double>;
+  ParallelPlan plan = one_gpu_plan();
+  const LayerPasses fused = passes_of(gated_gpt(), plan);
+  EXPECT_EQ(multiplies_of(fused.forward, "qkv"), Columns{3 * 512});
+  EXPECT_EQ(multiplies_of(fused.forward, "mlp in"), Columns{2 * 2048});
+  EXPECT_EQ(bytes_of(fused.backward, "input gradient add"), 0);
+  plan.fused_linears = {false, false};
+  const LayerPasses apart = passes_of(gated_gpt(), plan);
+  for (const char* direction : {"", ": input gradient", ": weight gradient"}) {
+    const Pass& pass = *direction == 0 ? apart.forward : apart.backward;
+    EXPECT_EQ(multiplies_of(pass, std::string("qkv") + direction), (Columns{512, 512, 512}));
+    EXPECT_EQ(multiplies_of(pass, std::string("mlp in") + direction), (Columns{2048, 2048}));
+  }
+  EXPECT_EQ(multiplies_of(apart.forward, "mlp out"), multiplies_of(fused.forward, "mlp out"));
+}
+
+/// Two sums of queries', keys' and values' gradients and one of the MLP's: 6 bytes each, or a read of 2 where
+/// a compiler joins them with what follows. Ranks that exchange the sum have it written: 2 + 2 + 2 + 2, and 2
+/// + 2
+/// + 2.
+TEST(Software, InputGradientsOfLayersApartAreAddedUp) {
+  ParallelPlan plan = one_gpu_plan();
+  plan.fused_linears = {false, false};
+  EXPECT_EQ(bytes_of(passes_of(gated_gpt(), plan).backward, "input gradient add"), kElements * 6 * 3);
+  plan.fusion = plan::Fusion::kCompiled;
+  EXPECT_EQ(bytes_of(passes_of(gated_gpt(), plan).backward, "input gradient add"), kElements * 2 * 3);
+  plan = tests::split_plan({2}, 1, 2);
+  plan.fused_linears = {false, false};
+  plan.fusion = plan::Fusion::kCompiled;
+  EXPECT_EQ(bytes_of(passes_of(gated_gpt(), plan).backward, "input gradient add"), kElements * (8 + 6));
+}
+
+/// A second gradient of the input, 2 s b h bytes, lies beside the first while they are added up.
+TEST(Software, LayersApartHoldAnotherInputGradient) {
+  ParallelPlan plan = one_gpu_plan();
+  const auto others = [&plan](const char* name) {
+    const Tape tape = layer_tape(gated_gpt(), plan);
+    Bytes bytes = 0;
+    for (const MemoryChange& change : tape.backward()) {
+      if (change.allocates &&
+          tape.text(change.name) == std::string(name) + " input gradient of another module")
+        bytes += change.bytes;
+    }
+    return bytes;
+  };
+  EXPECT_EQ(others("qkv") + others("mlp in"), 0);
+  plan.fused_linears = {false, false};
+  EXPECT_EQ(others("qkv"), 2 * static_cast<Bytes>(kElements));
+  EXPECT_EQ(others("mlp in"), 2 * static_cast<Bytes>(kElements));
+  plan.fusion = plan::Fusion::kCompiled;
+  EXPECT_EQ(others("qkv"), 2 * 2 * static_cast<Bytes>(kElements));
+  EXPECT_EQ(others("mlp in"), 2 * static_cast<Bytes>(kElements));
+}
+
 TEST(Software, AlibiIsWrittenOutForAllScores) {
   model::ModelSpec model = gpt({});
   model.attention = model::Attention::kStandard;
@@ -89,7 +165,6 @@ TEST(Software, StandardAttentionCopiesItsTensors) {
   EXPECT_EQ(bytes_of(passes.backward, "layout"), kElements * 4 + 3 * kElements * 4);
 }
 
-/// Sums of a pass registered for a plan: the host's time for launching it.
 /// The most that a trace holds at once of what is made in fp32 of each logit.
 Bytes logits_of(const Tape& tape, const MemoryTrace& trace, Bytes kept) {
   const auto is_of_logits = [](const std::string& name) {
@@ -120,6 +195,49 @@ TEST(Software, PyTorchsLossOfSharedLogitsHoldsOneTensorMore) {
     plan.tensor_parallel = 1;
     const Tape whole = head_tape(gpt({}), plan);
     EXPECT_EQ(logits_of(whole, whole.forward(), 0), 8 * 2 * logits);
+  }
+}
+
+/// A compiled loss keeps the logits, and makes their gradient from them: 2 + 2 bytes of each, and none in
+/// fp32.
+TEST(Software, ACompiledLossMakesNoTensorsInFp32) {
+  ParallelPlan plan = tests::split_plan({});
+  plan.framework = plan::Framework::kFsdp;
+  const Bytes logits = Bytes{256} * 8192;
+  // The inputs of the final norm and of the output projection, 2 bytes of 512 each.
+  const Bytes inputs = Bytes{4} * 256 * 512;
+  EXPECT_EQ(head_tape(gpt({}), plan).kept(), inputs + 4 * logits);
+  plan.loss = plan::Loss::kCompiled;
+  const Tape compiled = head_tape(gpt({}), plan);
+  EXPECT_EQ(compiled.kept(), inputs + 2 * logits);
+  EXPECT_EQ(logits_of(compiled, compiled.forward(), 0), 0);
+  Bytes gradients = 0;
+  for (const MemoryChange& change : compiled.backward()) {
+    if (change.allocates && compiled.text(change.name).ends_with("logits")) gradients += change.bytes;
+  }
+  EXPECT_EQ(gradients, 2 * logits);
+}
+
+/// Bytes for each logit, forward and backward, whether the layers are compiled or not.
+TEST(Software, LossesMoveTheirBytes) {
+  const auto bytes = [](plan::Framework framework, plan::Loss loss, plan::Fusion fusion) {
+    ParallelPlan plan = tests::split_plan({});
+    plan.framework = framework;
+    plan.loss = loss;
+    plan.fusion = fusion;
+    const Ends ends = build_ends(gpt({}), plan, kernel_model(tests::round_cluster().gpu, plan), {});
+    return std::pair{bytes_of(ends.head_forward, "cross-entropy") / (256 * 8192),
+                     bytes_of(ends.head_backward, "cross-entropy") / (256 * 8192)};
+  };
+  using plan::Framework;
+  using plan::Loss;
+  for (const plan::Fusion fusion : {plan::Fusion::kNone, plan::Fusion::kStandard, plan::Fusion::kCompiled}) {
+    EXPECT_EQ(bytes(Framework::kMegatron, Loss::kStandard, fusion), (std::pair{38.0, 14.0}));
+    // Copy 6, log-softmax 12; clear 4, log-softmax's gradient 16, cast 6.
+    EXPECT_EQ(bytes(Framework::kFsdp, Loss::kStandard, fusion), (std::pair{18.0, 26.0}));
+    EXPECT_EQ(bytes(Framework::kFsdp, Loss::kFused, fusion), (std::pair{6.0, 4.0}));
+    // Two reads; a read and a write.
+    EXPECT_EQ(bytes(Framework::kFsdp, Loss::kCompiled, fusion), (std::pair{4.0, 4.0}));
   }
 }
 

@@ -83,6 +83,40 @@ TEST(Tape, KeepsItsInputOrNothingWithFullRecomputation) {
   EXPECT_EQ(left(tape.again(false)), 30);
 }
 
+/// x (10) -> a (20) -> b (40) -> y (5), of which a and y are saved: b is made from a, which then goes.
+Tape three_steps(Checkpoint checkpoint) {
+  Tape tape;
+  const TensorId x = tape.tensor("x", 10);
+  const TensorId a = tape.tensor("a", 20);
+  const TensorId b = tape.tensor("b", 40);
+  const TensorId y = tape.tensor("y", 5);
+  const TensorId z = tape.tensor("z", 1);
+  const TensorId buffer = tape.tensor("buffer of the third step", 100);
+  tape.set_input(x);
+  tape.set_output(z);
+  tape.add({"first", {x}, {}, {a}, {x}, {}, {}, {}});
+  tape.add({"second", {a}, {}, {b}, {}, {}, {}, {}});
+  tape.add({"third", {b}, {}, {y}, {b}, {buffer}, {}, {}});
+  tape.add({"sum", {}, {y}, {z}, {}, {}, {}, {}});
+  tape.save(a);
+  tape.save(y);
+  tape.set_checkpoint(checkpoint);
+  return tape;
+}
+
+TEST(Tape, RunsAgainWhatIsBehindSavedOutputs) {
+  // The third step is needed for b alone, and y for nothing: it stays until backward has ended.
+  const Tape eager = three_steps(Checkpoint::kSelective);
+  EXPECT_EQ(left(eager.forward(Keep::kInput)), 10 + 20 + 5);
+  EXPECT_EQ(left(eager.again(true)), 40 - 20);
+  EXPECT_EQ(peak(eager.again(true)), 40);
+  EXPECT_EQ(left(eager.backward()), -10 - 40 - 5);
+  const Tape compiled = three_steps(Checkpoint::kCompiled);
+  EXPECT_EQ(left(compiled.forward(Keep::kInput)), 10 + 20);
+  EXPECT_EQ(left(compiled.again(true)), 40 - 20);
+  EXPECT_EQ(left(compiled.backward()), -10 - 40);
+}
+
 TEST(Tape, MakesADroppedOutputAgain) {
   const Tape tape = two_steps(Repeat::kOutput);
   EXPECT_EQ(tape.kept(), 10);

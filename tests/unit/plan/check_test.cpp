@@ -398,6 +398,49 @@ TEST_F(Check, LimitsRecomputedLayersToTheLargestStage) {
   EXPECT_EQ(problems(), Texts{});
 }
 
+TEST_F(Check, KnowsWhatRecomputationByOperatorsGoesWith) {
+  set(16, 1, 4);
+  plan_.recompute.granularity = RecomputeGranularity::kOperators;
+  plan_.framework = Framework::kFsdp;
+  EXPECT_EQ(problems(), Texts{});
+  plan_.schedule = ScheduleKind::kZeroBubbleH1;
+  plan_.recompute.partial_micro_batches = 1;
+  plan_.transformer_engine = true;
+  plan_.framework = Framework::kMegatron;
+  const std::string others = "none, selective or full";
+  EXPECT_EQ(
+      problems(),
+      (Texts{"plan.recompute: operators with software.framework megatron, but it is PyTorch's selective "
+             "checkpoint, as torchtitan uses it; legal here: " +
+                 others + ", or software.framework: fsdp",
+             "plan.recompute: operators with software.transformer_engine true, whose multiplies are no "
+             "operators that PyTorch could save; legal here: " +
+                 others + ", or software.transformer_engine: false",
+             "plan.recompute: operators with schedule zb-h1 is not supported by this version; legal "
+             "here: " +
+                 others + ", or schedule: 1f1b",
+             "plan.recompute: operators with partial_micro_batches, which Megatron Core has for "
+             "selective and full recomputation; legal here: granularity: selective or full, or no "
+             "partial_micro_batches"}));
+}
+
+TEST_F(Check, CompilesOnlyPyTorchsLoss) {
+  plan_.loss = Loss::kCompiled;
+  plan_.framework = Framework::kFsdp;
+  EXPECT_EQ(problems(), Texts{});
+  set(16, 2, 1);
+  plan_.framework = Framework::kMegatron;
+  const std::string legal = "; legal here: standard or fused, or ";
+  EXPECT_EQ(
+      problems(),
+      (Texts{"software.loss: compiled with software.framework megatron, which has kernels of its own for "
+             "it" +
+                 legal + "software.framework: fsdp or deepspeed",
+             "software.loss: compiled with tensor_parallel 2, whose ranks share the logits, is not "
+             "supported by this version" +
+                 legal + "tensor_parallel: 1"}));
+}
+
 /// Six layers on each of four stages.
 TEST_F(Check, LimitsWhatSomeMicroBatchesRecompute) {
   set(16, 1, 4);

@@ -103,6 +103,7 @@ TEST(Ranks, GoBackAndForth) {
 TEST(Names, AreThoseOfTheConfiguration) {
   EXPECT_EQ(to_string(ScheduleKind::kOneFOneB), "1f1b");
   EXPECT_EQ(to_string(RecomputeGranularity::kSelective), "selective");
+  EXPECT_EQ(to_string(RecomputeGranularity::kOperators), "operators");
   EXPECT_EQ(to_string(RecomputeMethod::kBlock), "block");
   EXPECT_EQ(to_string(ContextCommunication::kP2p), "p2p");
   EXPECT_EQ(to_string(ContextCommunication::kAllGather), "all_gather");

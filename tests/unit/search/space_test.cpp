@@ -146,6 +146,18 @@ TEST(Space, MultipliesByRecomputationAndSharding) {
   EXPECT_EQ(enumerate(only({"sharding=zero3"}), open).legal.size(), static_cast<std::size_t>(25 * 6));
 }
 
+/// FSDP's gated models multiply queries, keys and values apart, if the configuration does not say how.
+TEST(Space, TakesFusedLinearsOfTheFrameworkWhereTheyAreOpen) {
+  Base open = tiny();
+  open.model.activation = model::Activation::kSwiglu;
+  open.open_keys = {"software.framework", "software.fused_linears"};
+  Candidate candidate = candidate_of(open.plan);
+  candidate.sharding = plan::Sharding::kZero3;
+  EXPECT_EQ(applied(candidate, open).fused_linears, (plan::FusedLinears{false, false}));
+  open.open_keys.pop_back();
+  EXPECT_EQ(applied(candidate, open).fused_linears, (plan::FusedLinears{true, true}));
+}
+
 TEST(Space, HasNoCandidateTwice) {
   const Enumeration found = enumerate({}, tiny());
   std::set<std::vector<std::string>> seen;
@@ -270,6 +282,12 @@ TEST(Candidate, SetsWhatDiffersAndWhatFollows) {
                                       "plan.gradient_accumulation=2", "plan.schedule=1f1b",
                                       "plan.recompute={granularity: full, method: block, layers: 1}",
                                       "plan.sharding=zero1", "plan.pipeline_layout=[]"}));
+}
+
+TEST(Candidate, NamesRecomputationByOperators) {
+  const plan::Recompute operators{plan::RecomputeGranularity::kOperators};
+  EXPECT_EQ(recompute_value(operators), "operators");
+  EXPECT_EQ(to_string(operators), "operators");
 }
 
 TEST(Candidate, PrefersTheSimplerOfTwo) {
