@@ -135,6 +135,8 @@ void OutputFile::finish() {
   open();
   std::FILE* file = std::exchange(file_, nullptr);
   if ((file == stdout ? std::fflush(file) : std::fclose(file)) != 0) fail();
+  // A signal in between would say that nothing was written.
+  const HeldInterruptions held;
   if (!temporary_.empty() && std::rename(temporary_.c_str(), path_.c_str()) != 0) fail();
   something_complete = 1;
   if (temporary_.empty()) return;
