@@ -8,13 +8,25 @@ namespace trainsim::engine {
 
 namespace {
 
-/// Time of all phases, of which `sending` says how long their bytes take.
+/// Time of all phases. `sending` says of a phase how long its bytes take, inside nodes and between nodes.
 template <class Sending>
 Seconds total(const program::CollectiveCost& cost, Sending sending) {
   Seconds time = 0;
   for (const program::Phase& phase : cost.phases) time += phase.delay + sending(phase);
   return time;
 }
+
+/// Times of flows inside nodes and between nodes.
+struct SendingTimes {
+  Seconds inside = 0;
+  Seconds between = 0;
+
+  /// A flow of the group takes at least so long.
+  void see(const program::RingFlow& flow, Seconds time) {
+    Seconds& longest = flow.between_nodes ? between : inside;
+    longest = std::max(longest, time);
+  }
+};
 
 }  // namespace
 
@@ -44,28 +56,34 @@ program::MemberLinks member_links(const program::Job& job, const program::Group&
 Seconds lone_collective_time(const program::Job& job, const program::Group& group,
                              const program::CollectiveCost& cost) {
   return total(cost, [&](const program::Phase& phase) {
+    SendingTimes own;
     Seconds longest = 0;
     for (const program::RingFlow& ring : group.flows) {
       for (const program::Hop& hop : ring.flow.route) {
-        const double crossing = phase.inside * hop.inside_load + phase.between * hop.between_load;
-        longest = std::max(longest, whole_bytes(crossing) / job.links[hop.link].bandwidth);
+        const double inside = phase.inside * hop.inside_load;
+        const double between = phase.between * hop.between_load;
+        const BytesPerSecond bandwidth = job.links[hop.link].bandwidth;
+        own.see(ring, whole_bytes(ring.between_nodes ? between : inside) / bandwidth);
+        longest = std::max(longest, whole_bytes(inside + between) / bandwidth);
       }
     }
-    return longest;
+    // Where both kinds share the slowest link, either may be through before the other.
+    return std::min(phase.ring.time(own.inside, std::max(own.between, longest)),
+                    phase.ring.time(std::max(own.inside, longest), own.between));
   });
 }
 
 Seconds private_collective_time(const program::Job& job, const program::Group& group,
                                 const program::CollectiveCost& cost) {
   return total(cost, [&](const program::Phase& phase) {
-    Seconds longest = 0;
+    SendingTimes times;
     for (const program::RingFlow& ring : group.flows) {
       for (const program::Hop& hop : ring.flow.route) {
         const BytesPerSecond rate = job.links[hop.link].capacity() / static_cast<double>(hop.weight);
-        longest = std::max(longest, whole_bytes(phase.bytes_of(ring)) / rate);
+        times.see(ring, whole_bytes(phase.bytes_of(ring)) / rate);
       }
     }
-    return longest;
+    return phase.ring.time(times.inside, times.between);
   });
 }
 

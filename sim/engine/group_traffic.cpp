@@ -25,36 +25,37 @@ constexpr const char* kLatency = "latency";
 /// The slowest of the links that something crosses.
 class Slowest {
  public:
-  /// Links count that take longer than `latency`.
-  Slowest(const program::Job& job, Seconds latency) : job_(job), longest_(latency) {}
+  explicit Slowest(const program::Job& job) : job_(job) {}
   void see(const Hop& hop, double bytes) {
     const Seconds time = bytes / job_.links[hop.link].bandwidth;
     if (time <= longest_) return;
     longest_ = time;
     name_ = job_.links[hop.link].name;
   }
-  const std::string& name() const { return name_; }
+  /// The link, or "latency" where what it does not hide of that takes at least as long; `alone` is all that
+  /// is crossed with nothing else on the network.
+  std::string name(Seconds alone) const { return alone >= 2.0 * longest_ ? kLatency : name_; }
 
  private:
   const program::Job& job_;
-  Seconds longest_;
-  std::string name_ = kLatency;
+  Seconds longest_ = 0;
+  std::string name_;
 };
 
-std::string limit_of(const program::Job& job, const program::Group& group,
-                     const program::CollectiveCost& cost) {
-  Slowest slowest(job, cost.delay());
+std::string limit_of(const program::Job& job, const program::Group& group, const LoneCost& known) {
+  const program::CollectiveCost& cost = known.cost;
+  Slowest slowest(job);
   for (const program::RingFlow& ring : group.flows) {
     for (const Hop& hop : ring.flow.route)
       slowest.see(hop, cost.inside() * hop.inside_load + cost.between() * hop.between_load);
   }
-  return slowest.name();
+  return slowest.name(known.alone);
 }
 
 std::string limit_of(const program::Job& job, const program::Peer& peer, double bytes) {
-  Slowest slowest(job, peer.latency);
+  Slowest slowest(job);
   for (const Hop& hop : peer.flow.route) slowest.see(hop, bytes);
-  return slowest.name();
+  return slowest.name(peer.latency + lone_flow_time(job, peer.flow, bytes));
 }
 
 /// What compute waits for on either end of messages, less the gathers of those that came in parts.
@@ -146,7 +147,7 @@ class Table {
     own.alone = calls * known.alone;
     own.busy = entry.busy;
     own.exposed = entry.exposed;
-    own.limit = limit_of(job_, group, known.cost);
+    own.limit = limit_of(job_, group, known);
     return own;
   }
 

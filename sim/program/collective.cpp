@@ -62,7 +62,9 @@ double Phase::bytes_of(const RingFlow& flow) const {
 }
 
 Seconds CollectiveCost::delay() const {
-  return sum(phases, &Phase::delay);
+  Seconds total = sum(phases, &Phase::delay);
+  for (const Phase& phase : phases) total += phase.ring.added_latency();
+  return total;
 }
 
 double CollectiveCost::inside() const {
@@ -88,9 +90,9 @@ Seconds MemberLinks::time(double inside, double between) const {
   return longest;
 }
 
-Seconds CollectiveCost::lone_time(const MemberLinks& links) const {
-  Seconds time = 0;
-  for (const Phase& phase : phases) time += phase.delay + links.time(phase.inside, phase.between);
+Seconds CollectiveCost::tuned_time(const MemberLinks& links) const {
+  Seconds time = delay();
+  for (const Phase& phase : phases) time += links.time(phase.inside, phase.between);
   return time;
 }
 
@@ -104,7 +106,7 @@ CollectiveCost collective_cost(const Group& group, CollectiveOp op, double bytes
                             : protocol.algorithm == (by_messages(op) ? Algorithm::kPairs : Algorithm::kRing);
     if (!usable) continue;
     const CollectiveCost cost = protocol_cost(group, protocol, op, bytes, links);
-    const Seconds time = cost.lone_time(links);
+    const Seconds time = cost.tuned_time(links);
     if (time >= best_time) continue;
     best = cost;
     best_time = time;

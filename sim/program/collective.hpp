@@ -7,6 +7,7 @@
 #include "sim/base/collective.hpp"
 #include "sim/base/units.hpp"
 #include "sim/program/program.hpp"
+#include "sim/program/ring_steps.hpp"
 
 namespace trainsim::program {
 
@@ -64,10 +65,12 @@ struct MemberLinks {
 
 /// A part of a collective in which all members send at once: time before its first byte moves at full rate,
 /// and bytes that each member then sends inside nodes and between nodes, as if it had one flow of each kind.
+/// Where these go around a ring in steps, the latencies of the steps come on top.
 struct Phase {
   Seconds delay = 0;
   double inside = 0;
   double between = 0;
+  RingSteps ring = {};
 
   /// Bytes that a flow of the group carries.
   double bytes_of(const RingFlow& flow) const;
@@ -79,29 +82,26 @@ struct CollectiveCost {
   std::vector<Phase> phases;
   Algorithm algorithm = Algorithm::kRing;
   WireProtocol wire = WireProtocol::kSimple;
-  /// What the delay is made of: a fixed part, and what a step adds inside a node and between nodes.
-  Seconds base_latency = 0;
-  Seconds step_latency = 0;
-  Seconds node_step_latency = 0;
 
-  /// Of all phases together.
+  /// Of all phases together: what NCCL counts as latency, that of all steps included.
   Seconds delay() const;
   double inside() const;
   double between() const;
   /// Bytes that a flow of the group carries.
   double bytes_of(const RingFlow& flow) const;
-  /// Time with nothing else on the network.
-  Seconds lone_time(const MemberLinks& links) const;
+  /// Time with nothing else on the network in NCCL's tuning model (src/graph/tuning.cc), by which it chooses:
+  /// the delay and the time of the bytes. Rings are as fast or faster, as latencies hide behind bytes.
+  Seconds tuned_time(const MemberLinks& links) const;
 };
-/// Of a ring's steps as many as a ring over the nodes alone would have cross between nodes, the rest stay
-/// inside. A tree goes up and down the chain of each node and log2 of the nodes. Each node is an inner node
-/// of one of its two trees and a leaf of the other, and so sends as much as in a ring; of two nodes each only
-/// sends half of the tensor up and half of the sum down (NCCL's tuning model, src/graph/tuning.cc). Where a
-/// switch adds up, a member sends it the tensor, and its share of the sum to all. Switches between nodes get
-/// the sum of a node from it, and send it the sum of all.
+/// In NCCL's model, of a ring's steps as many as a ring over the nodes alone would have cross between nodes,
+/// the rest stay inside. A tree goes up and down the chain of each node and log2 of the nodes. Each node is
+/// an inner node of one of its two trees and a leaf of the other, and so sends as much as in a ring; of two
+/// nodes each only sends half of the tensor up and half of the sum down (NCCL's tuning model,
+/// src/graph/tuning.cc). Where a switch adds up, a member sends it the tensor, and its share of the sum to
+/// all. Switches between nodes get the sum of a node from it, and send it the sum of all.
 CollectiveCost protocol_cost(const Group& group, const Protocol& protocol, CollectiveOp op, double bytes,
                              const MemberLinks& links);
-/// The protocol that would be fastest with nothing else on the network, as NCCL chooses.
+/// The protocol whose tuned time is the shortest, as NCCL chooses.
 CollectiveCost collective_cost(const Group& group, CollectiveOp op, double bytes, const MemberLinks& links);
 
 }  // namespace trainsim::program

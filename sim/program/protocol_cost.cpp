@@ -56,11 +56,21 @@ Seconds chunk_time(const Protocol& protocol, CollectiveOp op, double bytes) {
   return protocol.chunk_time * std::min(1.0, bytes / protocol.chunk_bytes);
 }
 
+/// Whether parts of a tensor go around a ring, rather than all of it past every member, or members send all
+/// at once.
+bool goes_round(CollectiveOp op) {
+  return op == CollectiveOp::kAllReduce || op == CollectiveOp::kAllGather ||
+         op == CollectiveOp::kReduceScatter;
+}
+
 Phase ring(const Group& group, const Protocol& protocol, CollectiveOp op, double bytes,
            const MemberLinks& links) {
-  const std::int64_t between = ring_steps(op, group.nodes);
-  const std::int64_t inside = ring_steps(op, group.size) - between;
   const double sent = bytes_per_member(op, group.size, bytes) * inflation(protocol, links);
+  const RingSteps steps{ring_steps(op, group.size), group.size, group.nodes, protocol.step_latency,
+                        protocol.node_step_latency};
+  if (goes_round(op)) return {protocol.base_latency, sent, sent, steps};
+  const std::int64_t between = ring_steps(op, group.nodes);
+  const std::int64_t inside = steps.count - between;
   return {protocol.base_latency + static_cast<double>(inside) * protocol.step_latency +
               static_cast<double>(between) * (protocol.node_step_latency + chunk_time(protocol, op, bytes)),
           sent, sent};
@@ -127,12 +137,7 @@ std::vector<Phase> phases(const Group& group, const Protocol& protocol, Collecti
 
 CollectiveCost protocol_cost(const Group& group, const Protocol& protocol, CollectiveOp op, double bytes,
                              const MemberLinks& links) {
-  return {phases(group, protocol, op, bytes, links),
-          protocol.algorithm,
-          protocol.wire,
-          protocol.base_latency,
-          protocol.step_latency,
-          protocol.node_step_latency};
+  return {phases(group, protocol, op, bytes, links), protocol.algorithm, protocol.wire};
 }
 
 }  // namespace trainsim::program

@@ -77,10 +77,10 @@ class Bench(unittest.TestCase):
         self.assertAlmostEqual(row["algbw_GBps"], 1 / (15e-3 + 16e-6), places=6)
 
     def test_a_gather_over_two_nodes(self):
-        # 7 / 8 of 1 GB per member; the four NICs of a node share it: 10 GB/s each. 6 steps inside, 1 between (PCIe, NIC
-        # and one leaf: 1 + 2 + 1 us).
+        # 7 / 8 of 1 GB per member; the four NICs of a node share it: 10 GB/s each. The latencies of steps inside hide
+        # behind them, not that of the last part between nodes (PCIe, NIC and one leaf: 1 + 2 + 1 us).
         (row,) = self.rows("--op", "all_gather", "--gpus", 8, "--sizes", "1 GB")
-        self.assertAlmostEqual(row["time_s"], 7 / 8 / 4 / 10 + 10e-6 + 6e-6 + 4e-6, places=9)
+        self.assertAlmostEqual(row["time_s"], 7 / 8 / 4 / 10 + 10e-6 + 4e-6, places=9)
         self.assertAlmostEqual(row["busbw_GBps"], 7 / 8 / row["time_s"], places=6)
 
     def test_trees_take_over_small_tensors_and_can_be_forced(self):

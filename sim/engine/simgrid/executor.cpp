@@ -254,30 +254,38 @@ void StreamActor::run_collective(std::size_t index, const Instruction& instructi
   }
   // A copy: other actors may work out costs while this one sleeps.
   const program::CollectiveCost cost = known.cost;
-  if (shared_.options.ring_steps && cost.algorithm == Algorithm::kRing) {
-    shared_.timeline.activities +=
-        run_ring_steps(shared_.platform, shared_.job, index, instruction.collective, cost);
-    state.end = sg4::Engine::get_clock();
-    return;
-  }
   for (const program::Phase& phase : cost.phases) run_phase(index, phase);
   state.end = sg4::Engine::get_clock();
 }
 
-/// All flows at once, until the last has ended.
+/// All flows at once, until the last has ended, and the latencies of a ring that it does not hide; or step by
+/// step.
 void StreamActor::run_phase(std::size_t index, const program::Phase& phase) {
   const program::Group& group = shared_.job.groups[index];
   sg4::this_actor::sleep_for(phase.delay);
-  std::vector<sg4::CommPtr> flows;
+  if (shared_.options.ring_steps && phase.ring.count > 0) {
+    shared_.timeline.activities += run_ring_steps(shared_.platform, shared_.job, index, phase);
+    return;
+  }
+  const Seconds begin = sg4::Engine::get_clock();
+  std::vector<std::pair<sg4::CommPtr, bool>> flows;
   for (std::size_t i = 0; i < group.flows.size(); ++i) {
     const double bytes = whole_bytes(phase.bytes_of(group.flows[i]));
     if (bytes <= 0) continue;
     ++shared_.timeline.activities;
-    flows.push_back(sg4::Comm::sendto_async(shared_.platform.host(group.members.front()),
-                                            shared_.platform.group_ports(index)[i],
-                                            static_cast<std::uint64_t>(bytes)));
+    flows.emplace_back(
+        sg4::Comm::sendto_async(shared_.platform.host(group.members.front()),
+                                shared_.platform.group_ports(index)[i], static_cast<std::uint64_t>(bytes)),
+        group.flows[i].between_nodes);
   }
-  for (const sg4::CommPtr& flow : flows) flow->wait();
+  Seconds inside = 0;
+  Seconds between = 0;
+  for (const auto& [flow, between_nodes] : flows) {
+    flow->wait();
+    Seconds& longest = between_nodes ? between : inside;
+    longest = std::max(longest, flow->get_finish_time() - begin);
+  }
+  sg4::this_actor::sleep_until(begin + phase.ring.time(inside, between));
 }
 
 void StreamActor::send(const Instruction& instruction) {
@@ -357,7 +365,7 @@ program::Timeline SimgridExecutor::run(const program::Job& job) {
   int count = static_cast<int>(arguments.size());
   arguments.push_back(nullptr);
   sg4::Engine engine = make_engine(count, arguments.data());
-  const Platform platform(job);
+  const Platform platform(job, options_.ring_steps);
   program::Timeline timeline;
   Shared shared = make_shared_state(job, options_, platform, timeline);
   std::vector<StreamActor> actors;

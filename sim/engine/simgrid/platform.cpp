@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/engine/simgrid/platform.hpp"
 
+#include <algorithm>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -29,7 +31,7 @@ void FlowZone::get_local_route(const simgrid::kernel::routing::NetPoint* /*sourc
   if (latency != nullptr) *latency += 0.0;
 }
 
-Platform::Platform(const program::Job& job) : zone_(new FlowZone("cluster")) {
+Platform::Platform(const program::Job& job, bool channels) : zone_(new FlowZone("cluster")) {
   for (std::size_t i = 0; i < job.links.size(); ++i) {
     sg4::Link* link = zone_->create_link("link-" + std::to_string(i), {job.links[i].capacity()});
     links_.push_back(link->set_latency(0.0)->seal());
@@ -39,17 +41,28 @@ Platform::Platform(const program::Job& job) : zone_(new FlowZone("cluster")) {
   }
   for (const program::Group& group : job.groups) {
     group_ports_.emplace_back();
-    for (const program::RingFlow& ring : group.flows) group_ports_.back().push_back(port(ring.flow));
+    for (const program::RingFlow& ring : group.flows)
+      group_ports_.back().push_back(port(ring.flow, channels ? channel(job, ring) : nullptr));
   }
   for (const program::Rank& rank : job.ranks) {
-    for (const program::Peer& peer : rank.peers) peer_ports_.push_back(port(peer.flow));
+    for (const program::Peer& peer : rank.peers) peer_ports_.push_back(port(peer.flow, nullptr));
   }
   zone_->seal();
 }
 
-sg4::Host* Platform::port(const program::Flow& flow) {
+sg4::Link* Platform::channel(const program::Job& job, const program::RingFlow& ring) {
+  if (ring.between_nodes || ring.flow.route.empty()) return nullptr;
+  BytesPerSecond rate = std::numeric_limits<double>::infinity();
+  for (const program::Hop& hop : ring.flow.route)
+    rate = std::min(rate, job.links[hop.link].bandwidth * ring.share / (hop.inside_load + hop.between_load));
+  sg4::Link* link = zone_->create_link("channel-" + std::to_string(ports_), {rate});
+  return link->set_latency(0.0)->seal();
+}
+
+sg4::Host* Platform::port(const program::Flow& flow, const sg4::Link* channel) {
   if (flow.route.empty()) return nullptr;
   std::vector<simgrid::kernel::resource::StandardLinkImpl*> links;
+  if (channel != nullptr) links.push_back(channel->get_impl());
   for (const program::Hop& hop : flow.route)
     links.insert(links.end(), hop.weight, links_[hop.link]->get_impl());
   return zone_->add_port("port-" + std::to_string(ports_++), std::move(links));

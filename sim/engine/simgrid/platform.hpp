@@ -31,8 +31,11 @@ class FlowZone : public simgrid::kernel::routing::NetZoneImpl {
 /// The SimGrid side of a job: a host per rank, a port per flow, a link per link.
 class Platform {
  public:
-  /// Builds everything. REQUIRES: an Engine exists and no platform was built in it before.
-  explicit Platform(const program::Job& job);
+  /// Builds everything. With `channels` each ring gets at most its share of the links inside nodes, also
+  /// while others are idle: NCCL serves each channel by a thread block of its own, and its search gives a
+  /// channel 40 GB/s at most of an A100's NVLinks, 60 of an H100's, 90 of a B200's (src/graph/search.cc).
+  /// REQUIRES: an Engine exists and no platform was built in it before; with channels, a job not folded.
+  Platform(const program::Job& job, bool channels);
 
   simgrid::s4u::Host* host(std::size_t rank) const { return hosts_[rank]; }
   /// Ports of a group's flows, in order; null for a flow over no link.
@@ -43,7 +46,10 @@ class Platform {
   }
 
  private:
-  simgrid::s4u::Host* port(const program::Flow& flow);
+  /// The far end of a flow, reached over `channel` besides if that is not null.
+  simgrid::s4u::Host* port(const program::Flow& flow, const simgrid::s4u::Link* channel);
+  /// What carries a ring to its next member in the node; null between nodes.
+  simgrid::s4u::Link* channel(const program::Job& job, const program::RingFlow& ring);
 
   FlowZone* zone_;
   std::vector<simgrid::s4u::Link*> links_;

@@ -24,12 +24,11 @@ struct Edge {
 }  // namespace
 
 std::int64_t run_ring_steps(const Platform& platform, const program::Job& job, std::size_t index,
-                            program::CollectiveOp op, const program::CollectiveCost& cost) {
+                            const program::Phase& phase) {
   const program::Group& group = job.groups[index];
   const auto size = static_cast<std::size_t>(group.size);
   if (group.flows.size() % size != 0) throw std::logic_error("ring steps need flows that were kept apart");
-  const std::int64_t steps = program::ring_steps(op, group.size);
-  sg4::this_actor::sleep_for(cost.base_latency);
+  const std::int64_t steps = phase.ring.count;
   std::vector<Edge> edges(group.flows.size());
   std::vector<sg4::ActorPtr> senders;
   sg4::Host* host = platform.host(group.members.front());
@@ -37,8 +36,8 @@ std::int64_t run_ring_steps(const Platform& platform, const program::Job& job, s
     const std::size_t next = i / size * size + (i + 1) % size;
     senders.push_back(sg4::Actor::create("ring", host, [&, i, next] {
       const program::RingFlow& flow = group.flows[i];
-      const double bytes = whole_bytes(cost.bytes_of(flow) / static_cast<double>(steps));
-      const Seconds latency = flow.between_nodes ? cost.node_step_latency : cost.step_latency;
+      const double bytes = whole_bytes(phase.bytes_of(flow) / static_cast<double>(steps));
+      const Seconds latency = flow.between_nodes ? phase.ring.node_latency : phase.ring.latency;
       for (std::int64_t step = 0; step < steps; ++step) {
         if (step > 0) {
           edges[i].received->acquire();

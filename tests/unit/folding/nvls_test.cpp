@@ -132,7 +132,7 @@ TEST(Hierarchical, ThreeCollectivesFollowEachOther) {
   expect_phase(cost.phases[0], 40e-6 + 7 * 4e-6, copied, 0);
   expect_phase(cost.phases[1], 40e-6 + 6 * 15e-6, 0, 1.5e9);
   expect_phase(cost.phases[2], 40e-6 + 7 * 4e-6, copied, 0);
-  EXPECT_NEAR(cost.lone_time(kLinks), cost.delay() + 2 * copied / 100e9 + 1.5e9 / 10e9, kTight);
+  EXPECT_NEAR(cost.tuned_time(kLinks), cost.delay() + 2 * copied / 100e9 + 1.5e9 / 10e9, kTight);
 }
 
 TEST(Hierarchical, IsTakenWhenForcedAndPossibleOnly) {

@@ -66,7 +66,7 @@ TEST(Trees, OfTwoNodesSendHalfOfWhatRingsDoBetweenThem) {
   EXPECT_EQ(cost.algorithm, Algorithm::kTree);
   EXPECT_NEAR(cost.inside(), 8e9 / 0.68, 1);
   EXPECT_NEAR(cost.between(), 4e9 / 0.68, 1);
-  EXPECT_NEAR(cost.lone_time(links), cost.delay() + 4e9 / 0.68 / 10e9, kTight);
+  EXPECT_NEAR(cost.tuned_time(links), cost.delay() + 4e9 / 0.68 / 10e9, kTight);
 }
 
 TEST(Trees, HaveNothingToGather) {
@@ -107,8 +107,8 @@ TEST(Trees, NoSizeIsSlowerThanALargerOne) {
   for (double bytes = 1; bytes < 1e11; bytes *= 1.05) {
     const CollectiveCost cost = all_reduce(members, bytes);
     ASSERT_EQ(cost.algorithm, Algorithm::kTree);
-    ASSERT_GE(cost.lone_time(kLinks), before) << bytes;
-    before = cost.lone_time(kLinks);
+    ASSERT_GE(cost.tuned_time(kLinks), before) << bytes;
+    before = cost.tuned_time(kLinks);
   }
 }
 
