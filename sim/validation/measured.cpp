@@ -97,6 +97,15 @@ MemoryKind stated_kind(const Value& fields, config::Report& report) {
   return parsed.value.value_or(MemoryKind::kDevice);
 }
 
+/// Whether `measured.memory_of` says that it was the first rank's.
+bool is_of_first(const Value& fields, config::Report& report) {
+  const Value* value = find_path(fields, "measured.memory_of");
+  if (value == nullptr) return false;
+  const auto parsed = config::as_choice(config::Words<bool>{{"fullest", false}, {"first", true}}).parse(*value);
+  if (!parsed.value) report.add(value->at, "measured.memory_of", parsed.error);
+  return parsed.value.value_or(false);
+}
+
 std::vector<MeasuredMemory> memory_of(const Value& fields, config::Report& report) {
   std::vector<MeasuredMemory> memory;
   const MemoryKind stated = stated_kind(fields, report);
@@ -153,6 +162,7 @@ void read_measured(const Value& fields, Row& row, config::Report& report) {
   } else if (is_simulated(kind)) {
     row.step_time = step_time(fields, report);
     row.memory = memory_of(fields, report);
+    row.memory_of_first = is_of_first(fields, report);
     if (text_at(fields, "measured.oom") == "true") row.out_of_memory = true;
     if (row.step_time || !row.memory.empty()) row.out_of_memory = false;
     row.group = group_of(fields);

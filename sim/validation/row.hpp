@@ -28,7 +28,7 @@ enum class MemoryKind : std::uint8_t {
 /// "allocated memory", "reserved memory", "device memory".
 const char* to_string(MemoryKind kind);
 
-/// Measured memory of the fullest rank.
+/// Measured memory of the fullest rank, or of the first.
 struct MeasuredMemory {
   MemoryKind kind = MemoryKind::kAllocated;
   Bytes bytes = 0;
@@ -49,6 +49,8 @@ struct Row {
   std::optional<Seconds> step_time;
   std::optional<LayerTime> layer_time;
   std::vector<MeasuredMemory> memory;
+  /// Whether that is of rank 0, which many frameworks log, instead of the fullest.
+  bool memory_of_first = false;
   /// Whether it ran out of memory (true) or ran (false); nothing when the row says neither.
   std::optional<bool> out_of_memory;
   /// Sentences: what the source leaves open, and what is taken instead.

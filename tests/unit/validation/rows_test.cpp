@@ -245,6 +245,9 @@ TEST(Rows, MemoryIsReadInTheUnitAndKindThatItIsGivenIn) {
   EXPECT_EQ(device.memory[0].kind, MemoryKind::kDevice);
   EXPECT_FALSE(device.out_of_memory.value());
   EXPECT_EQ(row_with("peak_memory_GiB: 1, memory_counts: reserved").memory.at(0).kind, MemoryKind::kReserved);
+  EXPECT_FALSE(row_with("peak_memory_GiB: 1").memory_of_first);
+  EXPECT_FALSE(row_with("peak_memory_GiB: 1, memory_of: fullest").memory_of_first);
+  EXPECT_TRUE(row_with("peak_memory_GiB: 1, memory_of: first").memory_of_first);
   const Row both = row_with("peak_alloc_GiB: 1, peak_reserved_GiB: 2, memory_counts: device");
   ASSERT_EQ(both.memory.size(), 2U);
   EXPECT_EQ(both.memory[0].kind, MemoryKind::kAllocated);
