@@ -71,9 +71,9 @@ std::string simulate_row(const Row& row, const std::vector<std::string>& overrid
     text.precision(17);
     text << kSimulated;
     if (row.step_time || !row.memory.empty() || row.out_of_memory) {
-      const report::Summary summary = simulate(
-          experiment, true, {},
-          row.memory_of_first ? ReplayAllocator::kForAll : ReplayAllocator::kForFullestRank);
+      const report::Summary summary =
+          simulate(experiment, true, {},
+                   row.memory_of_first ? ReplayAllocator::kForAll : ReplayAllocator::kForFullestRank);
       const report::RankSummary& rank =
           row.memory_of_first ? summary.ranks.front() : report::fullest_rank(summary);
       text << " " << summary.step_time << " " << rank.peak_memory << " " << report::reserved_by(rank) << " "

@@ -126,15 +126,14 @@ void add_optional_sections(Value& root) {
 plan::FusedLinears read_fused_linears(Section& section, const plan::FusedLinears& usual) {
   using plan::FusedLinears;
   const Words<bool FusedLinears::*> words = {{"qkv", &FusedLinears::qkv}, {"mlp", &FusedLinears::mlp}};
-  const std::vector<bool FusedLinears::*> chosen = section.list("fused_linears", as_choice(words));
+  FusedLinears linears{false, false};
+  set_flags(section, "fused_linears", words, linears);
   if (section.raw("fused_linears") == nullptr) {
     std::string names;
     for (const std::string& name : plan::fused_names(usual)) names += (names.empty() ? "" : ", ") + name;
     section.note_default("fused_linears", "[" + names + "]");
     return usual;
   }
-  FusedLinears linears{false, false};
-  for (bool FusedLinears::*linear : chosen) linears.*linear = true;
   return linears;
 }
 

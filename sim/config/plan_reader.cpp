@@ -61,8 +61,7 @@ void read_modules(Section& section, Recompute& recompute) {
         "modules",
         "names no module; write some of core_attn, mlp, layernorm, activation, moe, or recompute: none");
   recompute.modules.core_attention = false;
-  for (bool RecomputeModules::*module : section.list("modules", as_choice(names)))
-    recompute.modules.*module = true;
+  set_flags(section, "modules", names, recompute.modules);
 }
 
 /// Which passes recompute less than the others.
@@ -136,7 +135,7 @@ void read_lora(Section& section, ParallelPlan& plan) {
     plan.lora.attention = plan.lora.mlp = false;
     const Words<bool plan::Lora::*> names = {{"attention", &plan::Lora::attention},
                                              {"mlp", &plan::Lora::mlp}};
-    for (bool plan::Lora::*module : lora->list("modules", as_choice(names))) plan.lora.*module = true;
+    set_flags(*lora, "modules", names, plan.lora);
     const Value* modules = lora->raw("modules");
     if (modules->kind == Kind::kList && modules->items.empty())
       lora->fail("modules", "names no module; write attention, mlp or both, or leave plan.lora out");

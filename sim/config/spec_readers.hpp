@@ -2,12 +2,22 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "sim/config/experiment.hpp"
 #include "sim/config/field_index.hpp"
 #include "sim/config/section.hpp"
 
 namespace trainsim::config {
+
+/// Sets those flags of `into` that the list below a key names; words that are none are reported.
+template <class T>
+void set_flags(Section& section, std::string_view key, const Words<bool T::*>& names, T& into) {
+  for (bool T::*flag : section.list(key, as_choice(names))) {
+    // An item that could not be read is no flag.
+    if (flag != nullptr) into.*flag = true;
+  }
+}
 
 /// Reads a model mapping (docs/config.md, "Model"), without names or `extends` in it.
 model::ModelSpec read_model(Section& section);

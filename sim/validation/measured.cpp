@@ -101,7 +101,8 @@ MemoryKind stated_kind(const Value& fields, config::Report& report) {
 bool is_of_first(const Value& fields, config::Report& report) {
   const Value* value = find_path(fields, "measured.memory_of");
   if (value == nullptr) return false;
-  const auto parsed = config::as_choice(config::Words<bool>{{"fullest", false}, {"first", true}}).parse(*value);
+  const auto parsed =
+      config::as_choice(config::Words<bool>{{"fullest", false}, {"first", true}}).parse(*value);
   if (!parsed.value) report.add(value->at, "measured.memory_of", parsed.error);
   return parsed.value.value_or(false);
 }
