@@ -153,6 +153,8 @@ void read_software(Section& top, Experiment& experiment) {
   plan.persistent_norm = section->defaulted("persistent_norm", as_flag(), "true");
   plan.fused_linears =
       read_fused_linears(*section, plan::usual_fused_linears(plan.framework, experiment.model.gated()));
+  plan.checkpoint_early_stop = section->defaulted("checkpoint_early_stop", as_flag(),
+                                                  plan::usual_early_stop(plan.framework) ? "true" : "false");
   // The model's reader has taken the value already; here it only is a key to know and to check.
   section->optional("attention", as_choice(attention_words()));
   section->finish();

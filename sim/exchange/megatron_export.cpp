@@ -296,6 +296,8 @@ class Exporter {
       untold("software.framework", to_string(plan_.framework) + "; this is a command for Megatron-LM");
     if (!(plan_.fused_linears == plan::FusedLinears{}))
       untold("software.fused_linears", "Megatron-LM has none that multiply apart");
+    if (plan_.checkpoint_early_stop && plan_.recompute.granularity == plan::RecomputeGranularity::kFull)
+      untold("software.checkpoint_early_stop", "Megatron-LM's checkpoints run layers to their end");
     if (gathers) units();
   }
 

@@ -631,9 +631,15 @@ class Megatron {
     }
   }
 
+  /// What Megatron-LM does itself, also with FSDP.
+  void parts_of_its_own() {
+    out_.set("software.fused_linears", std::string("[qkv, mlp]"), "Megatron-LM fuses them");
+    out_.set("software.checkpoint_early_stop", false, "Megatron-LM has its own checkpoints");
+  }
+
   void software() {
     attention();
-    if (fsdp_) out_.set("software.fused_linears", std::string("[qkv, mlp]"), "Megatron-LM fuses them");
+    if (fsdp_) parts_of_its_own();
     if (arguments_.has("--no-persist-layer-norm") || old_)
       out_.set("software.persistent_norm", false, old_ ? "not there yet" : "--no-persist-layer-norm");
     if (arguments_.has("--no-gradient-accumulation-fusion") || old_)

@@ -34,15 +34,18 @@ class LayerBuilder {
         bytes_(static_cast<double>(shapes_.residual_bytes())),
         gathered_bytes_(bytes_ * gathered_share(plan)) {}
 
-  Pass forward() const;
+  Pass forward() const { return forward(true); }
+  /// Forward but for its last multiply and what follows.
+  Pass again() const { return with_cause(forward(false), Cause::kRecompute); }
   Pass backward() const;
   Pass weights() const;
 
  private:
+  Pass forward(bool whole) const;
   /// From the norm to the residual addition: an MLP, or experts.
-  void mlp_forward(Pass& pass, Cause cause) const;
+  void mlp_forward(Pass& pass, Cause cause, bool whole = true) const;
   void mlp_backward(Pass& pass) const;
-  void dense_forward(Pass& pass, const char* name, Cause cause) const;
+  void dense_forward(Pass& pass, const char* name, Cause cause, bool whole = true) const;
   void dense_backward(Pass& pass) const;
   /// Whether queries, keys and values come from latents.
   bool has_latents() const { return qkv().out == 0; }
@@ -105,7 +108,7 @@ class LayerBuilder {
   double gathered_bytes_;
 };
 
-Pass LayerBuilder::forward() const {
+Pass LayerBuilder::forward(bool whole) const {
   Pass pass;
   add_compute(pass, "norm", Cause::kForward, book_.norm_forward());
   if (!has_latents())
@@ -127,27 +130,28 @@ Pass LayerBuilder::forward() const {
   reduce_output(pass);
   add_compute(pass, "residual + norm", Cause::kForward,
               joined(book_.residual_forward(), book_.norm_forward()));
-  mlp_forward(pass, Cause::kForward);
-  add_compute(pass, "residual", Cause::kForward, book_.residual_forward());
+  mlp_forward(pass, Cause::kForward, whole);
+  if (whole) add_compute(pass, "residual", Cause::kForward, book_.residual_forward());
   return pass;
 }
 
 /// Shared experts are an MLP of their own beside the routed ones.
-void LayerBuilder::mlp_forward(Pass& pass, Cause cause) const {
+void LayerBuilder::mlp_forward(Pass& pass, Cause cause, bool whole) const {
   if (experts_ == nullptr)
-    return dense_forward(pass, cause == Cause::kRecompute ? "mlp again" : "mlp", cause);
+    return dense_forward(pass, cause == Cause::kRecompute ? "mlp again" : "mlp", cause, whole);
   if (has_mlp()) dense_forward(pass, "shared experts", cause);
   add_experts_forward(pass, *experts_, cause);
   if (has_mlp()) add_compute(pass, "shared + routed experts", cause, book_.branch_add());
 }
 
-void LayerBuilder::dense_forward(Pass& pass, const char* name, Cause cause) const {
+void LayerBuilder::dense_forward(Pass& pass, const char* name, Cause cause, bool whole) const {
   // A router takes what the norm puts out as well.
   const bool behind_norm = experts_ == nullptr && cause == Cause::kForward;
   add_cast(pass, cause, book_.cast_input(cast_elements(), cast_from(behind_norm), mlp_in().modules()));
   gather_input(pass);
   const Kernels inner =
       joined(book_.linear("mlp in", mlp_in()), book_.activation_forward(activation_elements()));
+  if (!whole) return add_compute(pass, name, cause, inner);
   const Kernels cast = book_.cast_input(activation_elements(), CastFrom::kKernel);
   add_compute(pass, name, cause, joined(joined(inner, cast), book_.linear("mlp out", mlp_out())));
   reduce_output(pass);
@@ -289,6 +293,17 @@ Shapes::Shapes(const model::ModelSpec& model, const plan::ParallelPlan& plan)
   residual_elements = tokens * hidden / (sequence_parallel ? tensor_parallel : 1);
 }
 
+bool skips_last_multiply(const model::ModelSpec& model, const plan::ParallelPlan& plan,
+                         model::LayerKind kind) {
+  const plan::Recompute& recompute = plan.recompute;
+  const bool by_layer = recompute.granularity == plan::RecomputeGranularity::kFull &&
+                        (recompute.method == plan::RecomputeMethod::kBlock || recompute.layers == 1);
+  const bool as_functions = plan.lora.active() || plan.transformer_engine ||
+                            (plan.uses_fp8() && plan.fusion != plan::Fusion::kCompiled);
+  return plan.checkpoint_early_stop && by_layer && kind == model::LayerKind::kDense && model.dropout == 0 &&
+         !as_functions;
+}
+
 LayerPasses layer_passes(const model::ModelSpec& model, const plan::ParallelPlan& plan,
                          const cost::KernelModel& kernels, const RingEstimate& ring,
                          const RingEstimate& context_ring, model::LayerKind kind) {
@@ -303,8 +318,13 @@ LayerPasses layer_passes(const model::ModelSpec& model, const plan::ParallelPlan
   passes.forward = ready(builder.forward());
   passes.backward = ready(builder.backward());
   if (plan.splits_backward()) passes.weights = ready(builder.weights());
-  passes.recompute = plan.recompute.by_operators() ? ready(operators_again(model, plan, book))
-                                                   : with_cause(passes.forward, Cause::kRecompute);
+  if (plan.recompute.by_operators()) {
+    passes.recompute = ready(operators_again(model, plan, book));
+  } else if (skips_last_multiply(model, plan, kind)) {
+    passes.recompute = ready(builder.again());
+  } else {
+    passes.recompute = with_cause(passes.forward, Cause::kRecompute);
+  }
   return passes;
 }
 

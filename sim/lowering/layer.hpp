@@ -79,6 +79,13 @@ struct LayerPasses {
   /// What full recomputation, or that by operators, runs again before backward.
   Pass recompute;
 };
+/// Whether full recomputation leaves out the layer's last multiply, with what follows it: backward needs its
+/// input alone, and plan.checkpoint_early_stop. Dropout keeps a mask, so that all runs. Functions written in
+/// Python (of 8-bit layers that are not compiled, of Transformer Engine) save their inputs only when they
+/// have run. Layers that share a checkpoint with a later one, and those with experts or adapters, run to
+/// their end.
+bool skips_last_multiply(const model::ModelSpec& model, const plan::ParallelPlan& plan,
+                         model::LayerKind kind);
 /// `ring` is that of the tensor-parallel group, `context_ring` that of the context-parallel one.
 LayerPasses layer_passes(const model::ModelSpec& model, const plan::ParallelPlan& plan,
                          const cost::KernelModel& kernels, const RingEstimate& ring,

@@ -120,6 +120,8 @@ Tape LayerTape::build() {
   if (by_operators_) {
     const bool compiled = plan_.fusion == plan::Fusion::kCompiled;
     tape_.set_checkpoint(compiled ? Checkpoint::kCompiled : Checkpoint::kSelective);
+  } else if (skips_last_multiply(model_, plan_, kind_)) {
+    tape_.set_checkpoint(Checkpoint::kSelective);
   }
   const TensorId input = tape_.tensor("layer input", residual_);
   tape_.set_input(input);

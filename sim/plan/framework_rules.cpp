@@ -39,6 +39,16 @@ void check_fused_linears(const Facts& facts, Problems& problems) {
                       "[qkv, mlp], or another framework"});
 }
 
+/// Megatron-LM's checkpoints run a layer to its end.
+void check_early_stop(const Facts& facts, Problems& problems) {
+  const ParallelPlan& plan = facts.plan;
+  if (plan.framework != Framework::kMegatron || !plan.checkpoint_early_stop) return;
+  problems.push_back(
+      {"software.checkpoint_early_stop",
+       "true, but checkpoints of Megatron-LM run a layer to its end (software.framework: megatron); "
+       "legal here: false, or another framework"});
+}
+
 /// Only PyTorch's own loss is compiled, and not that of logits which ranks share.
 void check_loss(const Facts& facts, Problems& problems) {
   const ParallelPlan& plan = facts.plan;
@@ -62,6 +72,7 @@ void check_loss(const Facts& facts, Problems& problems) {
 
 std::vector<Rule> framework_rules() {
   return {{{"software.fused_linears", "software.framework"}, check_fused_linears},
+          {{"software.checkpoint_early_stop", "software.framework"}, check_early_stop},
           {{"software.loss", "software.framework", "plan.tensor_parallel"}, check_loss},
           {{"software.framework", "plan.sharding", "plan.precision", "plan.gradient_dtype", "plan.optimizer",
             "plan.lora", "plan.overlap_parameter_gather", "model.experts"},

@@ -303,6 +303,10 @@ FusedLinears usual_fused_linears(Framework framework, bool gated) {
   return {};
 }
 
+bool usual_early_stop(Framework framework) {
+  return framework == Framework::kFsdp;
+}
+
 std::vector<std::string> fused_names(const FusedLinears& linears) {
   std::vector<std::string> names;
   if (linears.qkv) names.emplace_back("qkv");

@@ -241,6 +241,9 @@ struct ParallelPlan {
   Framework framework = Framework::kMegatron;
   Loss loss = Loss::kStandard;
   FusedLinears fused_linears;
+  /// Whether full recomputation of a layer ends as soon as backward has all it needs, so that the layer's
+  /// last multiply does not run (PyTorch's torch.utils.checkpoint without reentry since 2.1).
+  bool checkpoint_early_stop = false;
   /// How often the training loop works out the cross-entropy of a micro-batch again, for its metrics.
   std::int64_t loss_metrics = 0;
   Optimizer optimizer = Optimizer::kAdam;
@@ -428,6 +431,8 @@ bool usual_transformer_engine(Framework framework, model::Attention attention);
 /// of models that are GPT's kin (MPT's Wqkv), but none of a gated model: torchtitan, Hugging Face and
 /// foundation-model-stack have a module for each of Llama's.
 FusedLinears usual_fused_linears(Framework framework, bool gated);
+/// Likewise: FSDP's wrapper of checkpoints. Megatron-LM and DeepSpeed have their own, which run all again.
+bool usual_early_stop(Framework framework);
 std::vector<std::string> fused_names(const FusedLinears& linears);
 std::string to_string(OffloadTarget target);
 std::string to_string(BackwardPrefetch prefetch);

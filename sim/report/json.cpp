@@ -136,6 +136,7 @@ Json plan_json(const Summary& summary) {
           {"loss", plan::to_string(plan.loss)},
           {"loss_metrics", plan.loss_metrics},
           {"fused_linears", plan::fused_names(plan.fused_linears)},
+          {"checkpoint_early_stop", plan.checkpoint_early_stop},
           {"transformer_engine", plan.transformer_engine},
           {"attention", model::to_string(summary.model.attention)}};
 }

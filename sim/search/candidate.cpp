@@ -105,6 +105,8 @@ ParallelPlan applied(const Candidate& candidate, const Base& base) {
   if (base.is_open("software.framework")) plan.framework = plan::usual_framework(plan.sharding);
   if (base.is_open("software.transformer_engine"))
     plan.transformer_engine = plan::usual_transformer_engine(plan.framework, base.model.attention);
+  if (base.is_open("software.checkpoint_early_stop"))
+    plan.checkpoint_early_stop = plan::usual_early_stop(plan.framework);
   if (base.is_open("software.fused_linears"))
     plan.fused_linears = plan::usual_fused_linears(plan.framework, base.model.gated());
   return plan;

@@ -101,6 +101,8 @@ Fields fields_of(const Experiment& experiment) {
       {"software.transformer_engine", flag(plan.transformer_engine)},
       {"gradient_accumulation_fusion", flag(plan.gradient_accumulation_fusion)},
       {"persistent_norm", flag(plan.persistent_norm)},
+      {"software.checkpoint_early_stop",
+       flag(plan.checkpoint_early_stop && plan.recompute.granularity == plan::RecomputeGranularity::kFull)},
       {"software.fused_linears", flag(plan.fused_linears == plan::FusedLinears{})},
       {"plan.order", to_string(plan.order)},
       {"plan.placement", list_text(plan.nodes)},

@@ -146,6 +146,82 @@ TEST(Software, LayersApartHoldAnotherInputGradient) {
   EXPECT_EQ(others("mlp in"), 2 * static_cast<Bytes>(kElements));
 }
 
+/// The last multiply of an MLP, 2 s b h f operations, does not run again; nor does the reduction behind it.
+TEST(Software, EarlyStopLeavesOutTheLastMultiply) {
+  ParallelPlan plan = tests::split_plan({2}, 1, 2);
+  plan.recompute.granularity = plan::RecomputeGranularity::kFull;
+  model::ModelSpec model = gated_gpt();
+  model.dropout = 0;
+  const auto count = [](const Pass& pass, const std::string& name) {
+    return multiplies_of(pass, name).size();
+  };
+  const auto reductions = [](const Pass& pass) {
+    return std::count_if(pass.begin(), pass.end(),
+                         [](const Step& step) { return step.kind == StepKind::kCollective; });
+  };
+  const Pass whole = passes_of(model, plan).recompute;
+  EXPECT_EQ(count(whole, "mlp out"), 1U);
+  plan.checkpoint_early_stop = true;
+  const LayerPasses passes = passes_of(model, plan);
+  EXPECT_EQ(count(passes.forward, "mlp out"), 1U);
+  EXPECT_EQ(count(passes.recompute, "mlp out"), 0U);
+  EXPECT_EQ(count(passes.recompute, "mlp in"), 1U);
+  EXPECT_EQ(reductions(passes.recompute), reductions(whole) - 1);
+  for (const Step& step : passes.recompute) {
+    if (step.kind == StepKind::kCompute) {
+      EXPECT_EQ(step.cause, program::Cause::kRecompute);
+    }
+  }
+}
+
+/// Dropout keeps a mask; functions save what they take when they have run; a checkpoint of two layers needs
+/// the first one's output.
+TEST(Software, EarlyStopNeedsAMultiplyAtTheEnd) {
+  model::ModelSpec model = gated_gpt();
+  model.dropout = 0;
+  ParallelPlan plan = one_gpu_plan();
+  plan.recompute.granularity = plan::RecomputeGranularity::kFull;
+  const auto skips = [&] { return skips_last_multiply(model, plan, model::LayerKind::kDense); };
+  EXPECT_FALSE(skips());
+  plan.checkpoint_early_stop = true;
+  EXPECT_TRUE(skips());
+  EXPECT_FALSE(skips_last_multiply(model, plan, model::LayerKind::kExpert));
+  plan.recompute.layers = 2;
+  EXPECT_FALSE(skips());
+  plan.recompute.method = plan::RecomputeMethod::kBlock;
+  EXPECT_TRUE(skips());
+  plan.lora.rank = 8;
+  EXPECT_FALSE(skips());
+  plan.lora.rank = 0;
+  plan.transformer_engine = true;
+  EXPECT_FALSE(skips());
+  plan.transformer_engine = false;
+  plan.precision = plan::Precision::kFp8;
+  EXPECT_FALSE(skips());
+  plan.fusion = plan::Fusion::kCompiled;
+  EXPECT_TRUE(skips());
+  model.dropout = 0.1;
+  EXPECT_FALSE(skips());
+}
+
+/// The output of the layer, 2 s b h bytes, is not made again.
+TEST(Software, EarlyStopMakesNoOutputAgain) {
+  model::ModelSpec model = gated_gpt();
+  model.dropout = 0;
+  ParallelPlan plan = one_gpu_plan();
+  plan.recompute.granularity = plan::RecomputeGranularity::kFull;
+  const auto made_again = [&] {
+    Bytes bytes = 0;
+    for (const MemoryChange& change : layer_tape(model, plan).again(true))
+      bytes += change.allocates ? change.bytes : 0;
+    return bytes;
+  };
+  const Bytes whole = made_again();
+  plan.checkpoint_early_stop = true;
+  // The multiply's output and the sum with the residual.
+  EXPECT_EQ(made_again(), whole - 2 * 2 * static_cast<Bytes>(kElements));
+}
+
 TEST(Software, AlibiIsWrittenOutForAllScores) {
   model::ModelSpec model = gpt({});
   model.attention = model::Attention::kStandard;
